@@ -1,0 +1,182 @@
+#include "models/network/fluid_network.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sim/check.hpp"
+
+namespace trainyard::models {
+
+FluidNetwork::FluidNetwork(sim::Engine& engine, std::string name)
+    : engine_(&engine),
+      name_(std::move(name)),
+      completion_(engine, sim::Phase::completion, [this] { complete_due(); }),
+      solving_(engine, sim::Phase::decision, [this] { solve(); }) {}
+
+FluidNetwork::~FluidNetwork() {
+  for (Flow& flow : flows_)
+    if (flow.transfer != nullptr) flow.transfer->network_ = nullptr;
+}
+
+LinkIndex FluidNetwork::add_link(BytesPerSecond capacity, std::string name) {
+  links_.push_back({std::move(name), 0});
+  return solver_.add_link(capacity.value());
+}
+
+void FluidNetwork::set_capacity(LinkIndex link, BytesPerSecond capacity) {
+  solver_.set_capacity(link, capacity.value());
+  ask_for_solve();
+}
+
+FlowHandle FluidNetwork::begin(Bytes bytes, std::span<const Load> loads, BytesPerSecond cap) {
+  check(bytes.value() >= 0 && std::isfinite(bytes.value()), "a flow has a finite number of bytes", bytes.value());
+  const VarIndex var = solver_.add(loads, cap.value());
+  if (var.index() >= flows_.size()) flows_.resize(var.index() + 1);
+  Flow& flow = flows_[var.index()];
+  flow.bytes_left = bytes.value();
+  flow.rate_Bps = 0;
+  flow.settled = engine_->now();
+  flow.serial = next_serial_++;
+  ++running_;
+  if (bytes.value() == 0) {
+    completions_.set(var.index(), engine_->now());
+    aim_at_next_completion();
+  }
+  ask_for_solve();
+  return {var, flow.serial};
+}
+
+FlowHandle FluidNetwork::start(Bytes bytes, std::span<const Load> loads, sim::Action on_done, BytesPerSecond cap) {
+  const FlowHandle handle = begin(bytes, loads, cap);
+  flows_[handle.var.index()].on_done = std::move(on_done);
+  return handle;
+}
+
+Transfer FluidNetwork::transfer(Bytes bytes, std::vector<Load> loads, BytesPerSecond cap) {
+  return Transfer(*this, bytes, std::move(loads), cap);
+}
+
+bool FluidNetwork::is_running(FlowHandle handle) const {
+  return handle.serial != 0 && flows_[handle.var.index()].serial == handle.serial;
+}
+
+void FluidNetwork::withdraw(FlowHandle handle) noexcept {
+  if (!is_running(handle)) return;
+  const std::size_t i = handle.var.index();
+  settle(i);
+  completions_.erase(i);
+  solver_.remove(handle.var);
+  flows_[i] = {};
+  --running_;
+  ask_for_solve();
+}
+
+// ---- Bytes ------------------------------------------------------------------------------------------
+
+double FluidNetwork::moved_since(const Flow& flow) const {
+  return std::min(flow.bytes_left, flow.rate_Bps * to_seconds(engine_->now() - flow.settled));
+}
+
+void FluidNetwork::book(std::size_t i, double bytes) {
+  flows_[i].bytes_left -= bytes;
+  if (bytes == 0) return;
+  solver_.for_each_load(VarIndex(i), [&](const Load& load) { links_[load.link.index()].bytes_moved += load.weight * bytes; });
+}
+
+void FluidNetwork::settle(std::size_t i) {
+  book(i, moved_since(flows_[i]));
+  flows_[i].settled = engine_->now();
+}
+
+Bytes FluidNetwork::bytes_left(FlowHandle handle) const {
+  if (!is_running(handle)) return Bytes(0);
+  const Flow& flow = flows_[handle.var.index()];
+  return Bytes(flow.bytes_left - moved_since(flow));
+}
+
+BytesPerSecond FluidNetwork::rate(FlowHandle handle) {
+  solve();
+  return BytesPerSecond(is_running(handle) ? flows_[handle.var.index()].rate_Bps : 0.0);
+}
+
+Bytes FluidNetwork::bytes_moved(LinkIndex link) const {
+  double bytes = links_[link.index()].bytes_moved;
+  solver_.for_each_user(link, [&](VarIndex var, double weight) { bytes += weight * moved_since(flows_[var.index()]); });
+  return Bytes(bytes);
+}
+
+// ---- Time -------------------------------------------------------------------------------------------
+
+void FluidNetwork::ask_for_solve() {
+  if (!solving_.is_armed()) solving_.arm(Duration::zero());
+}
+
+void FluidNetwork::solve() {
+  solving_.cancel();
+  for (const MaxMin::Change& change : solver_.solve()) {
+    const std::size_t i = change.var.index();
+    settle(i);
+    Flow& flow = flows_[i];
+    flow.rate_Bps = solver_.rate(change.var);
+    const Duration left = transfer_time(Bytes(flow.bytes_left), BytesPerSecond(flow.rate_Bps));
+    if (left == forever) completions_.erase(i);
+    else completions_.set(i, add(engine_->now(), left));
+  }
+  aim_at_next_completion();
+}
+
+void FluidNetwork::aim_at_next_completion() {
+  if (completions_.is_empty()) completion_.cancel();
+  else completion_.arm_at(completions_.first_time());
+}
+
+void FluidNetwork::complete_due() {
+  // One at a time: what one completion sets off may withdraw another flow of the same instant.
+  while (!completions_.is_empty() && completions_.first_time() <= engine_->now()) {
+    const std::size_t i = completions_.first();
+    completions_.erase(i);
+    book(i, flows_[i].bytes_left);
+    solver_.remove(VarIndex(i));
+    Flow done = std::exchange(flows_[i], {});
+    --running_;
+    ask_for_solve();
+    if (done.transfer != nullptr) {
+      done.transfer->flow_ = {};
+      done.transfer->complete();
+    } else if (done.on_done) {
+      done.on_done();
+    }
+  }
+  aim_at_next_completion();
+}
+
+// ---- Waiting ----------------------------------------------------------------------------------------
+
+bool Transfer::begin() {
+  flow_ = network_->begin(bytes_, loads_, cap_);
+  network_->flows_[flow_.var.index()].transfer = this;
+  return false;
+}
+
+void Transfer::withdraw() noexcept {
+  unlink();
+  if (network_ != nullptr) network_->withdraw(flow_);
+  flow_ = {};
+}
+
+std::string Transfer::describe() const {
+  return network_ == nullptr ? "a network that is gone" : network_->describe_flow(flow_);
+}
+
+std::string FluidNetwork::describe_flow(FlowHandle handle) const {
+  std::string text = "transfer over \"" + name_ + '"';
+  if (!is_running(handle)) return text;
+  text += ", " + to_text(bytes_left(handle)) + " left at " + to_text(BytesPerSecond(flows_[handle.var.index()].rate_Bps));
+  solver_.for_each_load(handle.var, [&](const Load& load) {
+    if (solver_.capacity(load.link) == 0) text += ", stopped at \"" + links_[load.link.index()].name + '"';
+  });
+  return text;
+}
+
+}  // namespace trainyard::models

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/network/completion_heap.hpp"
+#include "models/network/max_min.hpp"
+#include "sim/action.hpp"
+#include "sim/engine.hpp"
+#include "sim/time.hpp"
+#include "sim/timer.hpp"
+#include "sim/units.hpp"
+#include "sim/wait.hpp"
+
+/// Links shared by flows in simulated time, max-min fairly: the fluid network on the engine.
+///
+/// One pending event for the earliest completion, however many flows run. Starts, ends and capacity
+/// changes of one instant are gathered and solved once, in Phase::decision of that instant; no time
+/// passes in between. A flow ends at the first nanosecond at which all its bytes can have moved.
+///
+///     FluidNetwork store(engine, "store");
+///     LinkIndex front = store.add_link(200_GBps, "front end");
+///     std::vector<Load> path{{front, 1.0}};                         // named first: g++ 12, docs/guide
+///     co_await store.transfer(2_TB, path, 25_GBps);                 // stopping the process withdraws it
+///     store.bytes_moved(front);                                     // exact at any instant
+///
+/// A flow over a broken link (capacity 0) stands still and ends when the link returns or it is
+/// withdrawn; Engine::describe_waiting names the link. Equations: docs/models/fluid-network.md.
+namespace trainyard::models {
+
+class FluidNetwork;
+
+/// Names one flow of one network, also after its end: then nothing happens.
+struct FlowHandle {
+  VarIndex var;
+  std::uint64_t serial = 0;
+};
+
+/// co_await network.transfer(...): the flow starts when it is awaited and is withdrawn when this object
+/// goes, finished or not.
+class [[nodiscard]] Transfer final : public sim::Wait {
+ public:
+  Transfer(FluidNetwork& network, Bytes bytes, std::vector<Load> loads, BytesPerSecond cap)
+      : network_(&network), bytes_(bytes), loads_(std::move(loads)), cap_(cap) {}
+  Transfer(Transfer&&) = default;
+  ~Transfer() override { withdraw(); }
+  void await_resume() const noexcept {}
+  std::string describe() const override;
+
+ protected:
+  bool begin() override;
+  void withdraw() noexcept override;
+
+ private:
+  friend class FluidNetwork;
+  FluidNetwork* network_;
+  Bytes bytes_;
+  std::vector<Load> loads_;
+  BytesPerSecond cap_;
+  FlowHandle flow_;
+};
+
+class FluidNetwork {
+ public:
+  static constexpr BytesPerSecond unlimited{MaxMin::unlimited};
+
+  FluidNetwork(sim::Engine& engine, std::string name);
+  ~FluidNetwork();
+  FluidNetwork(const FluidNetwork&) = delete;
+  FluidNetwork& operator=(const FluidNetwork&) = delete;
+
+  LinkIndex add_link(BytesPerSecond capacity, std::string name);
+  void set_capacity(LinkIndex link, BytesPerSecond capacity);
+
+  /// Moves `bytes` per unit of weight over the links, then calls `on_done` once.
+  FlowHandle start(Bytes bytes, std::span<const Load> loads, sim::Action on_done, BytesPerSecond cap = unlimited);
+  /// What moved stays counted; `on_done` is not called. Nothing happens if the flow has ended.
+  void withdraw(FlowHandle flow) noexcept;
+  Transfer transfer(Bytes bytes, std::vector<Load> loads, BytesPerSecond cap = unlimited);
+
+  bool is_running(FlowHandle flow) const;
+  Bytes bytes_left(FlowHandle flow) const;
+  /// With all changes of this instant taken in.
+  BytesPerSecond rate(FlowHandle flow);
+  /// Since the start of the run, over all flows, weight times bytes each.
+  Bytes bytes_moved(LinkIndex link) const;
+  BytesPerSecond capacity(LinkIndex link) const { return BytesPerSecond(solver_.capacity(link)); }
+  const std::string& link_name(LinkIndex link) const { return links_[link.index()].name; }
+  const std::string& name() const { return name_; }
+  std::size_t running() const { return running_; }
+  std::uint64_t solves() const { return solver_.counters().solves; }
+
+ private:
+  friend class Transfer;
+  struct Flow {
+    double bytes_left = 0;       // at settled
+    double rate_Bps = 0;
+    Time settled{};
+    std::uint64_t serial = 0;    // 0: none
+    sim::Action on_done;
+    Transfer* transfer = nullptr;
+  };
+  struct Link {
+    std::string name;
+    double bytes_moved = 0;      // up to the last settling of each user
+  };
+
+  FlowHandle begin(Bytes bytes, std::span<const Load> loads, BytesPerSecond cap);
+  double moved_since(const Flow& flow) const;
+  void settle(std::size_t index);
+  void book(std::size_t index, double bytes);
+  void ask_for_solve();
+  void solve();
+  void aim_at_next_completion();
+  void complete_due();
+  std::string describe_flow(FlowHandle flow) const;
+
+  sim::Engine* engine_;
+  std::string name_;
+  MaxMin solver_;
+  std::vector<Link> links_;
+  std::vector<Flow> flows_;      // by variable
+  CompletionHeap<Time> completions_;
+  std::size_t running_ = 0;
+  std::uint64_t next_serial_ = 1;
+  sim::Timer completion_;
+  sim::Timer solving_;
+};
+
+}  // namespace trainyard::models

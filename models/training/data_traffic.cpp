@@ -1,0 +1,214 @@
+#include "models/training/data_traffic.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "models/network/collectives/alone.hpp"
+#include "sim/check.hpp"
+
+namespace trainyard::models {
+
+DataTraffic::DataTraffic(const Plan& plan, const ServerSpec& server, const topologies::Router& router,
+                         LinkTable& links)
+    : plan_(plan), server_(server), router_(router), links_(links), rings_(std::size_t(plan.pipeline)) {
+  // Uneven groups are cut into equal pieces, none of which spans two servers.
+  group_members_ = std::gcd(plan_.data, std::max(1, server_.gpus / plan_.tensor));
+  group_servers_ = plan_.data / group_members_;
+  const AloneConstants constants;
+  latency_s_ = constants.base_s + (plan_.data - group_servers_) * constants.step_s +
+               (group_servers_ - 1) * to_seconds(server_.nic.latency);
+}
+
+double DataTraffic::bytes_of_flow(double bytes) const {
+  return bytes * (plan_.data - 1) / plan_.data / (group_members_ * router_.flows_of_pair());
+}
+
+DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> servers, int stage) {
+  const topologies::Fabric& fabric = router_.fabric();
+  const auto gpu_of = [&](int tensor, int data) {
+    const int rank = plan_.rank_of({.tensor = tensor, .data = data, .pipeline = stage});
+    return fabric.gpu(servers[std::size_t(rank / server_.gpus)], std::size_t(rank % server_.gpus));
+  };
+  // What one server of the ring sends to the next: every channel of every tensor-parallel rank's group.
+  const auto edge = [&](int from, int to) -> const LinkLoads* {
+    const std::pair<std::uint64_t, std::uint64_t> key{gpu_of(0, from * group_members_).index(),
+                                                      gpu_of(0, to * group_members_).index()};
+    auto found = edges_.find(key);
+    if (found == edges_.end()) {
+      bool connected = true;
+      std::vector<topologies::LinkId> inside;
+      LinkLoads loads = links_.collect([&](auto&& add) {
+        for (int tensor = 0; tensor < plan_.tensor; ++tensor)
+          for (int channel = 0; channel < group_members_; ++channel) {
+            const topologies::GpuId a = gpu_of(tensor, from * group_members_ + channel);
+            const topologies::GpuId b = gpu_of(tensor, to * group_members_ + channel);
+            if (fabric.host_of(a) == fabric.host_of(b)) {
+              inside.clear();
+              fabric.scale_up_path(a, b, inside);
+              for (const topologies::LinkId link : inside) add(link, double(router_.flows_of_pair()));
+            } else {
+              connected &= router_.for_each_load(fabric.nic_of(a), fabric.nic_of(b), std::uint64_t(channel) + 1, 1.0, add);
+            }
+          }
+      });
+      if (!connected) loads.clear();
+      found = edges_.emplace(key, std::move(loads)).first;
+    }
+    return found->second.empty() ? nullptr : &found->second;
+  };
+  Ring ring;
+  std::vector<const LinkLoads*> edges;
+  for (int server = 0; group_servers_ > 1 && server < group_servers_; ++server) {
+    edges.push_back(edge(server, (server + 1) % group_servers_));
+    ring.connected &= edges.back() != nullptr;
+  }
+  if (!ring.connected) return ring;
+  ring.loads = links_.collect([&](auto&& add) {
+    for (const LinkLoads* loads : edges)
+      for (const auto& [link, weight] : *loads) add(link, weight);
+    if (group_members_ > 1) {   // through the scale-up switch: every channel visits every member
+      const double weight = double(group_members_) * router_.flows_of_pair();
+      for (int data = 0; data < group_servers_ * group_members_; ++data)
+        for (int tensor = 0; tensor < plan_.tensor; ++tensor) {
+          const topologies::LinkId up = fabric.scale_up_uplink(gpu_of(tensor, data));
+          add(up, weight);
+          add(topologies::Fabric::reverse(up), weight);
+        }
+    }
+  });
+  return ring;
+}
+
+bool DataTraffic::place(std::span<const topologies::HostId> servers) {
+  bool connected = true;
+  if (plan_.data < 2) return true;
+  const int stage_ranks = plan_.tensor * plan_.data;
+  std::vector<std::uint32_t> of_stage;
+  for (int stage = 0; stage < plan_.pipeline; ++stage) {
+    of_stage.clear();
+    const int first = stage * stage_ranks / server_.gpus, last = ((stage + 1) * stage_ranks - 1) / server_.gpus;
+    for (int s = first; s <= last; ++s) of_stage.push_back(std::uint32_t(servers[std::size_t(s)].index()));
+    Ring& ring = rings_[std::size_t(stage)];
+    if (ring.servers != of_stage) {
+      ring = make_ring(servers, stage);
+      ring.servers = of_stage;
+    }
+    connected &= ring.connected;
+  }
+  return connected;
+}
+
+std::vector<VarIndex> DataTraffic::add_variables(FabricSolver& fabric) const {
+  // A link with one user never needs the solver to share it: of all such links of a stage only the tightest can bind.
+  constexpr std::uint32_t nobody = 0xffffffffu, many = 0xfffffffeu;
+  std::vector<std::uint32_t> user(router_.fabric().links().size(), nobody);
+  for (std::size_t stage = 0; stage < rings_.size(); ++stage)
+    for (const auto& [link, weight] : rings_[stage].loads) {
+      std::uint32_t& u = user[link.index()];
+      u = u == nobody ? std::uint32_t(stage) : many;
+    }
+  std::vector<VarIndex> vars;
+  for (const Ring& ring : rings_) {
+    LinkLoads shared;
+    double own = std::numeric_limits<double>::infinity();
+    for (const auto& [link, weight] : ring.loads) {
+      if (user[link.index()] == many)
+        shared.emplace_back(link, weight);
+      else
+        own = std::min(own, fabric.capacity_Bps(link) / weight);
+    }
+    vars.push_back(fabric.add(shared, own));
+  }
+  return vars;
+}
+
+void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) const {
+  if (plan_.data < 2) {
+    for (auto& stage : stages)
+      for (StageCollective& c : stage) c.finish_s = c.ready_s;
+    return;
+  }
+  FabricSolver fabric(router_, server_);
+  const std::vector<VarIndex> vars = add_variables(fabric);
+  MaxMin& solver = fabric.solver();
+  const std::size_t n = stages.size();
+  struct State {
+    std::size_t next = 0;       // collective in progress or waited for
+    double start_s = 0;         // of its fluid part
+    double left = 0;            // bytes of a flow
+    double settled_s = 0;
+    double cap = 0;             // own limit: the tightest link that only this stage uses
+    bool moving = false;
+  };
+  std::vector<State> state(n);
+  const auto wait_for_next = [&](std::size_t s, double now) {
+    State& st = state[s];
+    st.moving = false;
+    if (st.next < stages[s].size()) st.start_s = std::max(now, stages[s][st.next].ready_s) + latency_s_;
+  };
+  for (std::size_t s = 0; s < n; ++s) {
+    state[s].cap = solver.cap(vars[s]);
+    solver.set_cap(vars[s], 0.0);
+    wait_for_next(s, 0.0);
+  }
+  solver.solve();
+  const double never = std::numeric_limits<double>::infinity();
+  for (double now = 0;;) {
+    double next = never;
+    for (std::size_t s = 0; s < n; ++s) {
+      const State& st = state[s];
+      if (st.moving)
+        next = std::min(next, st.settled_s + st.left / solver.rate(vars[s]));
+      else if (st.next < stages[s].size())
+        next = std::min(next, st.start_s);
+    }
+    if (next == never) break;
+    check(next >= now, "collectives of a stage follow each other in time", next, now);
+    now = next;
+    for (std::size_t s = 0; s < n; ++s) {
+      State& st = state[s];
+      if (st.moving) {
+        const double rate = solver.rate(vars[s]);
+        if (st.settled_s + st.left / rate <= now * (1 + 1e-15)) {   // done: what is left is zero
+          stages[s][st.next++].finish_s = now;
+          wait_for_next(s, now);
+          if (!(st.next < stages[s].size() && st.start_s <= now)) solver.set_cap(vars[s], 0.0);
+        } else {
+          st.left -= rate * (now - st.settled_s);
+          st.settled_s = now;
+        }
+      }
+      if (!st.moving && st.next < stages[s].size() && st.start_s <= now) {
+        st.moving = true;
+        st.left = bytes_of_flow(stages[s][st.next].bytes);
+        st.settled_s = now;
+        solver.set_cap(vars[s], st.cap);
+      }
+    }
+    solver.solve();
+  }
+  for (std::size_t s = 0; s < n; ++s) check(state[s].next == stages[s].size(), "every collective ends", s);
+}
+
+std::vector<double> DataTraffic::steady_s(double bytes) const {
+  std::vector<double> seconds(rings_.size(), 0.0);
+  if (plan_.data < 2) return seconds;
+  FabricSolver fabric(router_, server_);
+  const std::vector<VarIndex> vars = add_variables(fabric);
+  fabric.solver().solve();
+  for (std::size_t s = 0; s < rings_.size(); ++s) seconds[s] = bytes_of_flow(bytes) / fabric.solver().rate(vars[s]);
+  return seconds;
+}
+
+void DataTraffic::add_bytes(int stage, double bytes, std::vector<double>& by_link) const {
+  for (const auto& [link, weight] : rings_[std::size_t(stage)].loads)
+    by_link[link.index()] += weight * bytes_of_flow(bytes);
+}
+
+void DataTraffic::clear() {
+  edges_.clear();
+  for (Ring& ring : rings_) ring = Ring{};
+}
+
+}  // namespace trainyard::models

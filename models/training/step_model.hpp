@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "models/compute/server_spec.hpp"
+#include "models/training/boundary_traffic.hpp"
+#include "models/training/data_traffic.hpp"
+#include "models/training/job_spec.hpp"
+#include "models/training/pipeline.hpp"
+#include "models/training/plan.hpp"
+#include "models/training/stage_costs.hpp"
+#include "models/training/step_source.hpp"
+#include "topologies/routing.hpp"
+
+/// One training iteration of one job on its real placement: the step level.
+///
+///     t = 0            optimizer of the step before is done everywhere (gradient norm: a barrier)
+///     gather           ZeRO-1: parameters of chunk 0, 1, … of every stage, behind the first forwards
+///     pipeline         every distinct replica is played, operation by operation, with its own transfer times
+///     reduce           gradients of a chunk once its last backward has ended in *all* replicas, behind what follows
+///     step             = max over stages(reduced, played) + optimizer,      times the jitter of so many ranks
+///
+/// Collectives and transfers share the fabric max-min, on routed paths (data_traffic, boundary_traffic). Replicas with
+/// equal speeds and equal transfer times are equal by construction and are played once.
+///
+///     StepModel model(job, server, router);
+///     const StepProfile& p = model.profile({servers, {}});       // p.step, p.part(StepPart::bubble), …
+///
+/// Profiles are kept under what they depend on and nothing else: the servers in rank order (their leaves, if paths are
+/// sprayed on an intact fabric) and the slow GPUs. A replaced server costs its own paths, one replica's play and one
+/// small solve. Page: docs/models/step.md.
+namespace trainyard::models {
+
+class StepModel final : public StepSource {
+ public:
+  /// The job must have passed check_plan(). `router` must outlive the model; after its links change, call
+  /// links_changed().
+  StepModel(const JobSpec& job, const ServerSpec& server, const topologies::Router& router);
+
+  const StepProfile& profile(const Placement& placement) override;
+  void links_changed();
+
+  const Plan& plan() const { return plan_; }
+  /// What compute was scaled by to meet JobSpec::measured_step; 1 without one.
+  double compute_scale() const { return compute_scale_; }
+  std::uint64_t computed() const { return computed_; }
+  std::uint64_t reused() const { return reused_; }
+
+ private:
+  struct Replica {
+    std::vector<double> speed;               // by stage
+    std::vector<double> forward_transfer_s;  // by boundary
+    std::vector<double> backward_transfer_s;
+    friend auto operator<=>(const Replica&, const Replica&) = default;
+  };
+  /// The step before jitter and integers, in seconds.
+  struct Times {
+    double step_s = 0;
+    double useful_s = 0, kernels_s = 0, recompute_s = 0, exposed_tp_s = 0, exposed_dp_s = 0, exposed_pp_s = 0,
+           bubble_s = 0;
+    double optimizer_s = 0;     // of the slowest stage; contained in kernels and bubble
+    double pipeline_bound_s = 0;
+    double busiest_stage_s = 0;
+    PipelinePlay slowest;       // of the slowest replica
+  };
+
+  std::vector<std::uint32_t> key(const Placement& placement) const;
+  StepProfile compute(const Placement& placement, bool detailed);
+  Times times(const Placement& placement);
+  std::vector<Replica> replicas(const Placement& placement);
+  PipelineInput pipeline_input(const Replica& replica) const;
+  const PipelinePlay& play(const Replica& replica);
+  PipelinePlay play_with_parameters(const Replica& replica, const std::vector<double>& parameters_ready_s);
+  std::vector<std::vector<StageCollective>> gathers() const;
+  void add_fsdp_traffic();
+  void find_busiest_links(const Placement& placement, StepProfile& profile);
+  void add_power(const Times& times, StepProfile& profile) const;
+  void meet_measured_step(const Placement& placement);
+
+  JobSpec job_;
+  ServerSpec server_;
+  const topologies::Router& router_;
+  Plan plan_;
+  StepCosts costs_;
+  LinkTable links_;
+  BoundaryTraffic boundaries_;
+  DataTraffic data_;
+  double compute_scale_ = 1.0;
+  bool is_calibrated_ = false;
+  std::vector<double> fsdp_forward_s_, fsdp_backward_s_;   // exposed, by stage and chunk, of one micro-batch
+  std::map<std::vector<std::uint32_t>, std::unique_ptr<StepProfile>> profiles_;
+  std::map<Replica, PipelinePlay> plays_;   // parameters there from the start
+  std::uint64_t computed_ = 0;
+  std::uint64_t reused_ = 0;
+};
+
+/// Board power while waiting in or running a collective.
+Watts communicating_power(const GpuSpec& gpu);
+
+/// Seconds to nanoseconds of every part so that they sum to `step` exactly (cumulative rounding).
+void set_parts(StepProfile& profile, const std::array<double, step_parts>& seconds_by_part);
+
+}  // namespace trainyard::models

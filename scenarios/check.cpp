@@ -1,0 +1,55 @@
+#include "scenarios/check.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/training/memory.hpp"
+#include "models/training/plan.hpp"
+#include "models/training/stage_costs.hpp"
+#include "scenarios/world.hpp"
+#include "topologies/catalog.hpp"
+
+namespace trainyard::scenarios {
+
+std::vector<Diagnostic> check_scenario(const ReadResult& read) {
+  std::vector<Diagnostic> found;
+  const Scenario& s = read.scenario;
+  const auto report = [&](const Problems& problems, const std::string& prefix) {
+    for (const Problem& p : problems) found.push_back(read.locate(p, prefix));
+  };
+
+  for (const Problem& p : topologies::build_fabric(s.cluster.fabric, host_shape(s.cluster)).problems) {
+    // What the builder says of servers is written one level up.
+    const bool of_server = p.path.rfind("server", 0) == 0;
+    found.push_back(read.locate(p, of_server ? "cluster" : "cluster.fabric"));
+  }
+  for (const auto& [name, job] : s.jobs) {
+    const std::string path = "jobs." + name;
+    const Problems impossible = models::check_plan(job, s.cluster.server.gpus);
+    report(impossible, path);
+    report(models::check_precision(job, s.cluster.server.gpu), path);
+    if (impossible.empty()) report(models::check_memory(job, s.cluster.server.gpu, s.cluster.server.gpus), path);
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) { return a.file == b.file && a.line < b.line; });
+  return found;
+}
+
+ReadResult load_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+  ReadResult read = read_scenario(file, overrides);
+  if (read.ok()) read.diagnostics = check_scenario(read);
+  return read;
+}
+
+std::vector<std::string> scenario_warnings(const Scenario& scenario) {
+  std::vector<std::string> warnings;
+  for (const auto& [name, job] : scenario.jobs) {
+    const models::MemoryEstimate memory = models::memory_estimate(models::make_plan(job), job.software, scenario.cluster.server.gpu);
+    if (memory.share() > 0.9)
+      warnings.push_back("jobs." + name + ": memory is " + std::to_string(int(std::lround(memory.share() * 100))) +
+                         " % full; a caching allocator may fail above 90 %");
+  }
+  return warnings;
+}
+
+}  // namespace trainyard::scenarios

@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "scenarios/read.hpp"
+
+/// Settings that were written but cannot matter: the user believes in something that the run does
+/// not do.
+namespace trainyard::scenarios {
+namespace {
+
+class NoEffect {
+ public:
+  explicit NoEffect(const ReadResult& read) : read_(read), scenario_(read.scenario) {}
+
+  std::vector<std::string> list() {
+    failures();
+    fabric();
+    stores();
+    for (const auto& [name, job] : scenario_.jobs) this->job("jobs." + name, job);
+    return std::move(lines_);
+  }
+
+ private:
+  /// If the user wrote it.
+  void idle(const std::string& path, const std::string& reason) {
+    if (read_.is_written(path)) lines_.push_back(path + ": " + reason);
+  }
+
+  bool can_fail() const {
+    return scenario_.failures.enabled && !scenario_.failures.classes.empty();
+  }
+
+  void failures() {
+    const models::FailuresSpec& f = scenario_.failures;
+    if (!f.enabled && !f.classes.empty())
+      idle("failures.classes", "failures.enabled is false, so nothing fails");
+    if (f.enabled && f.classes.empty())
+      idle("failures.enabled", "there are no failure classes, so nothing fails");
+    if (!f.enabled) return;
+    for (const auto& [name, c] : f.classes)
+      if (!c.replace)
+        idle("failures.classes." + name + ".repair",
+             "replace is false: the server is not taken out");
+  }
+
+  void fabric() {
+    const topologies::FabricSpec& f = scenario_.cluster.fabric;
+    if (f.routing == topologies::RoutingKind::spray)
+      idle("cluster.fabric.flows_per_pair",
+           "sprayed packets use all paths whatever the number of queue pairs");
+    if (f.tiers == 2)
+      idle("cluster.fabric.core_switch", "a fabric of 2 tiers has no core switches");
+  }
+
+  void stores() {
+    for (const auto& [name, store] : scenario_.storage) {
+      const bool used = std::any_of(
+          scenario_.jobs.begin(), scenario_.jobs.end(), [&, &wanted = name](const auto& entry) {
+            return entry.second.checkpoint.enabled && entry.second.checkpoint.store == wanted;
+          });
+      if (!used) idle("storage." + name, "no job saves its checkpoints there");
+    }
+  }
+
+  void job(const std::string& path, const models::JobSpec& job) {
+    if (job.start >= scenario_.duration) {
+      lines_.push_back(path + ": starts when the simulated time is over");
+      return;
+    }
+    checkpoint(path + ".checkpoint", job.checkpoint, scenario_.duration - job.start);
+    if (!can_fail()) {
+      idle(path + ".restart.replace", "nothing fails, so nothing is replaced");
+      idle(path + ".restart.load", "nothing fails, so nothing is loaded again");
+    } else if (!job.checkpoint.enabled) {
+      idle(path + ".restart.load", "checkpoint.enabled is false: there is nothing to load");
+    }
+    const models::ParallelSpec& p = job.parallel;
+    const int data = p.data.value_or(job.gpus / std::max(1, p.tensor * p.pipeline));
+    if (p.tensor == 1) {
+      idle(path + ".parallel.sequence_parallel", "there is no tensor parallelism (tensor is 1)");
+      for (const char* pass : {"forward", "backward"})
+        idle(path + ".software.tensor_overlap_" + pass, "there is no tensor parallelism (tensor is 1)");
+    } else if (!p.sequence_parallel) {
+      for (const char* pass : {"forward", "backward"})
+        idle(path + ".software.tensor_overlap_" + pass,
+             "only traffic of sequence parallelism is hidden, and sequence_parallel is false");
+    }
+    if (p.pipeline == 1) idle(path + ".software.overlap_pipeline", "there is one pipeline stage");
+    if (data <= 1) {
+      idle(path + ".software.overlap_data", "there is one data-parallel replica");
+      idle(path + ".parallel.sharding", "there is one data-parallel replica");
+    }
+    if (p.sharding != models::Sharding::fsdp)
+      idle(path + ".software.fsdp_exposed", "parallel.sharding is not \"fsdp\"");
+  }
+
+  void checkpoint(const std::string& path, const models::CheckpointSpec& c, Duration time_left) {
+    if (!c.enabled) {
+      for (const char* key :
+           {"interval", "mode", "store", "size", "bytes_per_parameter", "stall", "host_copy_rate"})
+        idle(path + "." + key, "checkpoint.enabled is false");
+      return;
+    }
+    if (c.interval >= time_left) {
+      idle(path + ".interval", "longer than the job can run: it never saves");
+      return;
+    }
+    const bool copies = c.mode == models::SaveMode::asynchronous && !c.stall;
+    if (!copies)
+      idle(path + ".host_copy_rate",
+           c.stall ? "stall is given" : "a synchronous save has no host copy of its own");
+    if (c.size && !copies) idle(path + ".bytes_per_parameter", "size is given");
+  }
+
+  const ReadResult& read_;
+  const Scenario& scenario_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::vector<std::string> settings_without_effect(const ReadResult& read) {
+  return NoEffect(read).list();
+}
+
+}  // namespace trainyard::scenarios

@@ -1,0 +1,178 @@
+#include "scenarios/run_tables.hpp"
+
+#include <optional>
+#include <string>
+
+#include "analysis/run_file.hpp"
+#include "sim/describe.hpp"
+
+namespace trainyard::scenarios {
+namespace {
+
+using analysis::Attribute;
+using analysis::ColumnType;
+using analysis::Table;
+
+std::int64_t ns(Time t) { return t.time_since_epoch().count(); }
+std::int64_t ns(const std::optional<Time>& t) { return t ? ns(*t) : -1; }
+
+Table ledger(std::string path, std::string description, const models::Ledger& ledger, std::int64_t gpus,
+             std::int64_t duration_ns) {
+  std::vector<std::pair<std::string, analysis::GpuNanoseconds>> accounts;
+  for (std::size_t a = 0; a < models::accounts; ++a) {
+    const auto account = static_cast<models::Account>(a);
+    accounts.emplace_back(std::string(models::name_of(account)), ledger[account]);
+  }
+  return analysis::ledger_table(std::move(path), std::move(description), accounts,
+                                {{"gpus", gpus}, {"duration_ns", duration_ns}});
+}
+
+Table segments(const std::string& path, const models::Job& job) {
+  Table t = Table::with(path + "/segments", "stretches of the job's life in one state under one step profile",
+                        {{"start_ns", "ns", "begin", ColumnType::int64},
+                         {"end_ns", "ns", "end", ColumnType::int64},
+                         {"state", "", "what the job did", ColumnType::text},
+                         {"profile", "", "row of step_profiles, when training", ColumnType::int64},
+                         {"steps", "1", "steps completed in it, whatever became of them later", ColumnType::int64},
+                         {"servers", "1", "servers held at its end", ColumnType::int64}});
+  for (const models::SegmentRow& s : job.segments())
+    t.add_row({ns(s.start), ns(s.end), std::string(models::name_of(s.state)), std::int64_t(s.profile), s.steps, s.servers});
+  return t;
+}
+
+Table checkpoints(const std::string& path, const models::Job& job) {
+  Table t = Table::with(path + "/checkpoints", "one row a save",
+                        {{"start_ns", "ns", "the instant whose state it holds", ColumnType::int64},
+                         {"stall_end_ns", "ns", "training goes on; -1: it never did", ColumnType::int64},
+                         {"complete_ns", "ns", "from here on it is a checkpoint; -1: it never became one", ColumnType::int64},
+                         {"step", "1", "first step after a restart from it", ColumnType::int64},
+                         {"bytes", "B", "size", ColumnType::real},
+                         {"lost", "1", "interrupted by a failure", ColumnType::int64},
+                         {"late", "1", "was due while the one before was still under way", ColumnType::int64}});
+  for (const models::CheckpointRow& c : job.checkpoints())
+    t.add_row({ns(c.start), ns(c.stall_end), ns(c.complete), c.step, c.bytes.value(), std::int64_t(c.is_lost),
+               std::int64_t(c.was_late)});
+  return t;
+}
+
+Table interruptions(const std::string& path, const models::Job& job) {
+  Table t = Table::with(path + "/interruptions", "failures that struck servers of the job",
+                        {{"time_ns", "ns", "when it struck", ColumnType::int64},
+                         {"class", "", "failure class", ColumnType::text},
+                         {"server", "", "the first server struck", ColumnType::text},
+                         {"servers", "1", "servers struck", ColumnType::int64},
+                         {"found_ns", "ns", "somebody knows; -1: never", ColumnType::int64},
+                         {"resumed_ns", "ns", "training goes on; -1: never", ColumnType::int64},
+                         {"lost_steps", "1", "steps made void by it", ColumnType::int64},
+                         {"lost_s", "s", "time of the job spent in them", ColumnType::real},
+                         {"event", "", "row of log/events", ColumnType::int64}});
+  for (const models::InterruptionRow& i : job.interruptions())
+    t.add_row({ns(i.when), i.cls ? i.cls->name : std::string("scripted"), topologies::Fabric::name(i.server), i.servers,
+               ns(i.found), ns(i.resumed), i.lost_steps, to_seconds(i.lost_time),
+               i.event.is_valid() ? std::int64_t(i.event.index()) : std::int64_t(-1)});
+  return t;
+}
+
+Table step_profiles(const std::string& path, const models::Job& job) {
+  std::vector<analysis::Column> columns{{"step_ns", "ns", "time of one step", ColumnType::int64}};
+  for (std::size_t p = 0; p < models::step_parts; ++p) {
+    const std::string name(models::name_of(static_cast<models::StepPart>(p)));
+    columns.emplace_back(name + "_ns", "ns", "part of the step, mean over the job's GPUs", ColumnType::int64);
+  }
+  columns.emplace_back("model_flops", "1", "model FLOPs of one step, whole job", ColumnType::real);
+  columns.emplace_back("tokens", "1", "tokens of one step", ColumnType::real);
+  columns.emplace_back("mean_power", "W", "of the job's servers during the step", ColumnType::real);
+  Table t = Table::with(path + "/step_profiles", "every distinct step the job had, in the order of first use", std::move(columns));
+  for (const models::StepProfile* p : job.profiles()) {
+    std::vector<analysis::Value> row{std::int64_t(p->step.count())};
+    for (const Duration part : p->parts) row.emplace_back(std::int64_t(part.count()));
+    row.emplace_back(p->model_flops);
+    row.emplace_back(p->tokens);
+    row.emplace_back(models::mean_power(*p).value());
+    t.add_row(row);
+  }
+  return t;
+}
+
+Table link_load(const std::string& path, const models::Job& job, const topologies::Fabric& fabric) {
+  Table t = Table::with(path + "/link_load", "the most loaded links of the first step profile",
+                        {{"link", "", "from -> to", ColumnType::text},
+                         {"link_index", "", "row of fabric/links", ColumnType::int64},
+                         {"utilisation", "1", "bytes of one step / (capacity * step)", ColumnType::real},
+                         {"users", "", "traffic on it", ColumnType::text}});
+  if (job.profiles().empty()) return t;
+  for (const models::LinkUse& use : job.profiles().front()->busiest_links) {
+    std::string users;
+    for (const std::string& u : use.users) users += (users.empty() ? "" : ", ") + u;
+    t.add_row({fabric.name(use.link), std::int64_t(use.link.index()), use.utilisation, users});
+  }
+  return t;
+}
+
+void add_fabric(const topologies::Fabric& fabric, std::vector<Table>& tables) {
+  Table nodes = Table::with("fabric/nodes", "servers' parts and switches, by vertex number",
+                            {{"name", "", "for people", ColumnType::text}, {"kind", "", "what it is", ColumnType::text}});
+  for (std::size_t v = 0; v < fabric.vertex_count(); ++v) {
+    const topologies::VertexId id(v);
+    nodes.add_row({fabric.name(id), std::string(trainyard::name_of(fabric.kind(id)))});
+  }
+  Table links = Table::with("fabric/links", "one row a direction of a cable",
+                            {{"from", "", "row of fabric/nodes", ColumnType::int64},
+                             {"to", "", "row of fabric/nodes", ColumnType::int64},
+                             {"capacity", "B/s", "line rate", ColumnType::real},
+                             {"tier", "1", "0 in a server, 1 server to leaf, 2 leaf to spine, 3 spine to core", ColumnType::int64}});
+  for (const topologies::Link& l : fabric.links())
+    links.add_row({std::int64_t(l.from.index()), std::int64_t(l.to.index()), l.capacity.value(), std::int64_t(l.tier)});
+  tables.push_back(std::move(nodes));
+  tables.push_back(std::move(links));
+}
+
+}  // namespace
+
+std::vector<Table> run_tables(World& world, const RunResult& result) {
+  std::vector<Table> tables;
+  const std::int64_t end_ns = ns(world.engine().now());
+  tables.push_back(ledger("cluster/ledger", "every GPU-nanosecond of the cluster, by account", result.cluster.ledger,
+                          result.cluster.gpus, end_ns));
+  std::size_t at = 0;
+  for (const World::JobWorld& j : world.jobs()) {
+    const std::string path = "jobs/" + analysis::path_component(j.name);
+    const JobResult& job = result.jobs[at++];
+    tables.push_back(ledger(path + "/ledger", "GPU-nanoseconds while the job held GPUs, by account", job.ledger, job.gpus, end_ns));
+    tables.push_back(segments(path, *j.job));
+    tables.push_back(checkpoints(path, *j.job));
+    tables.push_back(interruptions(path, *j.job));
+    tables.push_back(step_profiles(path, *j.job));
+    tables.push_back(link_load(path, *j.job, *world.site().fabric));
+  }
+  add_fabric(*world.site().fabric, tables);
+  return tables;
+}
+
+std::vector<Attribute> run_summary(const RunResult& result) {
+  std::vector<Attribute> out{{"fingerprint", result.fingerprint},
+                             {"simulated_s", result.simulated_s},
+                             {"events", result.events},
+                             {"cluster.nodes", result.cluster.nodes},
+                             {"cluster.gpus", result.cluster.gpus},
+                             {"cluster.energy_J", result.cluster.energy_J},
+                             {"cluster.availability", result.cluster.availability}};
+  for (const JobResult& j : result.jobs) {
+    const std::string p = "jobs." + j.name + ".";
+    out.push_back({p + "gpus", j.gpus});
+    out.push_back({p + "state", j.state});
+    out.push_back({p + "step_s", j.step_s});
+    out.push_back({p + "steps_kept", j.steps_kept});
+    out.push_back({p + "tokens", j.tokens});
+    out.push_back({p + "mfu", j.mfu});
+    out.push_back({p + "hfu", j.hfu});
+    out.push_back({p + "goodput", j.goodput});
+    out.push_back({p + "ettr", j.ettr});
+    out.push_back({p + "interruptions", j.interruptions});
+    out.push_back({p + "mtbi_s", j.mtbi_s});
+    out.push_back({p + "checkpoints", j.checkpoints});
+  }
+  return out;
+}
+
+}  // namespace trainyard::scenarios

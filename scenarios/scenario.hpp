@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "models/compute/server_spec.hpp"
+#include "models/failures/failure_spec.hpp"
+#include "models/storage/store_spec.hpp"
+#include "models/training/job_spec.hpp"
+#include "sim/describe.hpp"
+#include "sim/time.hpp"
+#include "topologies/fabric_spec.hpp"
+
+/// The whole input of one run as plain data: what a scenario file says, every default filled in.
+namespace trainyard::scenarios {
+
+enum class Fidelity { fast_forward, every_step };
+
+struct ClusterSpec {
+  int servers = 0;                        // all of them, spares included
+  models::ServerSpec server;
+  topologies::FabricSpec fabric;
+  int spares = 0;                         // servers kept back as warm spares, on the last ports of the fabric
+};
+
+template <class Visitor>
+void describe(Visitor& v, ClusterSpec& s) {
+  v.required("servers", s.servers, "servers (nodes) of the cluster, spares included", at_least(1));
+  v.part("server", s.server, "server", "kind of server");
+  v.required("fabric", s.fabric, "the training network");
+  v.optional("spares", s.spares, "servers kept back as warm spares", at_least(0));
+  v.check(s.spares < s.servers, "spares", "must leave at least one server for jobs");
+}
+
+struct Scenario {
+  std::string schema;                     // "$schema", for editors
+  std::string name;
+  std::string description;
+  std::uint64_t seed = 1;
+  Duration duration = std::chrono::hours(24);
+  Fidelity fidelity = Fidelity::fast_forward;
+  ClusterSpec cluster;
+  std::map<std::string, models::StoreSpec> storage;
+  models::FailuresSpec failures;
+  std::map<std::string, models::JobSpec> jobs;
+};
+
+template <class Visitor>
+void describe(Visitor& v, Scenario& s) {
+  v.optional("$schema", s.schema, "schema file, for editors; has no effect on a run");
+  v.optional("name", s.name, "short name; default: the file's name");
+  v.optional("description", s.description, "what this scenario is about");
+  v.optional("seed", s.seed, "seed of all random streams");
+  v.optional("duration", s.duration, "simulated time", above(0));
+  v.optional("fidelity", s.fidelity, "fast-forward: linear between events; every-step: each step is played");
+  v.required("cluster", s.cluster, "servers and fabric");
+  v.optional("storage", s.storage, "shared stores by name");
+  v.optional("failures", s.failures, "what fails, and how");
+  v.required("jobs", s.jobs, "training jobs by name");
+}
+
+}  // namespace trainyard::scenarios
+
+namespace trainyard {
+template <>
+struct Names<scenarios::Fidelity> {
+  static constexpr auto all = names<scenarios::Fidelity>(
+      {{scenarios::Fidelity::fast_forward, "fast-forward"}, {scenarios::Fidelity::every_step, "every-step"}});
+};
+}  // namespace trainyard

@@ -1,0 +1,285 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+/// The program itself, as a user meets it: what it prints where, and its exit status.
+namespace trainyard::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using testing::StartsWith;
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+struct Finished {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        std::filesystem::temp_directory_path() / ("trainyard-cli-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string file(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return (folder_ / name).string();
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string library(const std::string& name) {
+    return std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/library/" + name;
+  }
+
+  /// Starts it in the test's folder with both outputs in files.
+  pid_t start(const std::vector<std::string>& args) const {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    std::vector<char*> argv{const_cast<char*>("trainyard")};
+    for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
+    argv.push_back(nullptr);
+    const int out = open(path("out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int err = open(path("err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const bool ready = chdir(folder_.c_str()) == 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+                       dup2(err, STDERR_FILENO) >= 0;
+    if (ready) execv(TRAINYARD_PROGRAM, argv.data());
+    _exit(127);
+  }
+  Finished finish(pid_t child) const {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
+            content_of(folder_ / "out"), content_of(folder_ / "err")};
+  }
+  Finished run(const std::vector<std::string>& args) const { return finish(start(args)); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Program, help_and_version) {
+  const Finished help = run({"--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_THAT(help.out, StartsWith("Examples:"));
+  EXPECT_THAT(help.err, IsEmpty());
+  const Finished version = run({"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_THAT(version.out, StartsWith("trainyard "));
+  EXPECT_EQ(run({}).status, 2);
+}
+
+TEST_F(Program, every_command_has_help_with_two_examples_first) {
+  for (const char* command :
+       {"check", "run", "step", "flows", "topology", "catalog", "export", "repair", "schema"}) {
+    for (const std::vector<std::string>& args :
+         {std::vector<std::string>{command, "--help"}, {command, "no-such-file", "--help"}}) {
+      const Finished help = run(args);
+      EXPECT_EQ(help.status, 0) << command;
+      EXPECT_THAT(help.out, StartsWith(std::string("Examples:\n  trainyard ") + command));
+      const std::string examples = help.out.substr(0, help.out.find("\nUsage:"));
+      EXPECT_GE(std::count(examples.begin(), examples.end(), '#'), 2) << command;
+    }
+  }
+}
+
+TEST_F(Program, an_unknown_command_or_option_is_usage) {
+  const Finished command = run({"rnu"});
+  EXPECT_EQ(command.status, 2);
+  EXPECT_THAT(command.err, HasSubstr("did you mean 'run'?"));
+  const Finished option = run({"run", "x.json", "--jsno"});
+  EXPECT_EQ(option.status, 2);
+  EXPECT_THAT(option.err, HasSubstr("did you mean '--json'?"));
+  EXPECT_THAT(run({"run", "x.json", "--seed", "-1"}).err,
+              HasSubstr("--seed: expected a whole number"));
+}
+
+// Two flows share link 0 of 10 B/s: 5 B/s each. The first moves 10 bytes in 2 s; then the second
+// has 10 of its 20 left and the whole link: 1 s more.
+class Flows : public Program {
+ protected:
+  void SetUp() override {
+    Program::SetUp();
+    links_ = file("links.csv", "id,name,bytes_per_s,latency_s\n0,a,10,0\n");
+    flows_ = file("flows.csv",
+                  "id,src,dst,bytes,start_s,finish_s,route\nx,0,1,10,0,2,0\ny,0,1,20,0,3,0\n");
+  }
+  std::string links_, flows_;
+};
+
+TEST_F(Flows, print_start_and_finish) {
+  const Finished done = run({"flows", links_, flows_});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(done.out, "id,start_s,finish_s\nx,0,2\ny,0,3\n");
+  EXPECT_THAT(done.err, HasSubstr("largest relative difference to finish_s of 2 flows: 0"));
+}
+
+TEST_F(Flows, write_a_table_and_print_figures) {
+  const Finished done = run({"flows", links_, flows_, "-o", "out.csv", "--json"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(content_of(path("out.csv")), "id,start_s,finish_s\nx,0,2\ny,0,3\n");
+  const auto json = nlohmann::json::parse(done.out);
+  EXPECT_EQ(json["flows"], 2);
+  EXPECT_EQ(json["makespan_s"], 3);
+  EXPECT_TRUE(json.contains("wall_s"));
+  EXPECT_TRUE(json.contains("solves"));
+}
+
+TEST_F(Flows, exit_statuses) {
+  EXPECT_EQ(run({"flows", links_, flows_, "--expect", "makespan_s<=3"}).status, 0);
+  const Finished missed = run({"flows", links_, flows_, "--expect", "makespan_s<3"});
+  EXPECT_EQ(missed.status, 3);
+  EXPECT_THAT(missed.err, HasSubstr("expected makespan_s<3, but it is 3"));
+  EXPECT_EQ(run({"flows", links_, path("none.csv")}).status, 1);
+  EXPECT_EQ(run({"flows", links_, folder_.string()}).status, 1);
+  EXPECT_EQ(run({"flows", links_, flows_, "-o", "no/such/folder.csv"}).status, 1);
+  const Finished wrong = run({"flows", links_, file("bad.csv", "id,bytes,route\n0,ten,0\n")});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err,
+              HasSubstr("bad.csv:2:3: error: bytes: expected a number of at least 0, found 'ten'"));
+  const Finished stalled = run({"flows", file("broken.csv", "id,bytes_per_s\n0,0\n"), flows_});
+  EXPECT_EQ(stalled.status, 1);
+  EXPECT_THAT(stalled.err, HasSubstr("flow x never finishes: no rate on link 0"));
+}
+
+TEST_F(Program, a_run_prints_a_summary_on_stdout_and_writes_its_file) {
+  const Finished done = run({"run", library("quickstart.json"), "--set", "duration=1 d"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("Where the time of"));
+  EXPECT_THAT(done.err, IsEmpty()) << "no progress where nobody looks";
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "quickstart.h5"));
+  const Finished exported = run({"export", "quickstart.h5", "--csv", "csv"});
+  EXPECT_EQ(exported.status, 0) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr("summary.csv"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "csv" / "summary.csv"));
+  EXPECT_EQ(run({"repair", "quickstart.h5"}).status, 0);
+}
+
+TEST_F(Program, a_run_in_json_adds_up_and_meets_or_misses_bounds) {
+  const std::vector<std::string> args{
+      "run", library("quickstart.json"), "--set", "duration=1 d", "--no-file", "--json", "--seed",
+      "5"};
+  const auto with = [&](const std::string& bound) {
+    std::vector<std::string> out = args;
+    out.insert(out.end(), {"--expect", bound});
+    return out;
+  };
+  const Finished done = run(with("jobs.llama.goodput>0"));
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto json = nlohmann::json::parse(done.out);
+  EXPECT_EQ(json["seed"], 5);
+  EXPECT_TRUE(json["run_file"].is_null());
+  EXPECT_EQ(std::stod(json["cluster"]["ledger_gpu_ns"]["total"].get<std::string>()),
+            json["cluster"]["gpus"].get<double>() * 86400e9);
+  EXPECT_EQ(run(with("jobs.llama.goodput>1")).status, 3);
+  const Finished unknown = run(with("jobs.llama.godput>0"));
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.out, IsEmpty()) << "it must not run first";
+}
+
+TEST_F(Program, progress_in_json_is_one_object_a_line_on_stderr) {
+  const Finished done = run({"run", library("quickstart.json"), "--no-file", "--progress", "json"});
+  EXPECT_EQ(done.status, 0);
+  std::istringstream lines(done.err);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_TRUE(nlohmann::json::parse(line).contains("done")) << line;
+}
+
+TEST_F(Program, an_interrupted_run_closes_its_file_and_ends_with_130) {
+  // Years of single steps: it cannot end before the signal.
+  const pid_t child = start({"run", library("quickstart.json"), "--every-step", "--set",
+                             "duration=3000 d", "-o", "run.h5", "--progress", "json", "--json"});
+  for (int i = 0; i < 3000 && content_of(path("err")).find('}') == std::string::npos; ++i)
+    usleep(10'000);
+  kill(child, SIGINT);
+  const Finished done = finish(child);
+  EXPECT_EQ(done.status, 130) << done.err;
+  EXPECT_EQ(nlohmann::json::parse(done.out)["state"], "cancelled");
+  const Finished exported = run({"export", "run.h5", "--csv", "csv"});
+  EXPECT_EQ(exported.status, 0) << exported.err;
+}
+
+TEST_F(Program, a_bad_scenario_is_reported_in_one_go) {
+  const std::string bad =
+      file("bad.json", "{\n  \"sed\": 1,\n  \"duration\": 7,\n  \"cluster\": {}\n}\n");
+  for (const char* command : {"check", "run", "step", "topology"}) {
+    const Finished done = run({command, bad});
+    EXPECT_EQ(done.status, 2) << command;
+    EXPECT_THAT(done.out, IsEmpty());
+    EXPECT_THAT(done.err, HasSubstr("bad.json:2:3: error: sed"));
+    EXPECT_THAT(done.err, HasSubstr("bad.json:3:"));
+  }
+  const Finished json = run({"check", bad, "--json"});
+  EXPECT_EQ(json.status, 2);
+  EXPECT_GE(nlohmann::json::parse(json.out)["diagnostics"].size(), 2u);
+}
+
+TEST_F(Program, the_resolved_scenario_is_a_scenario_and_says_where_values_come_from) {
+  const Finished resolved =
+      run({"check", library("quickstart.json"), "--resolved", "--set", "seed=9"});
+  EXPECT_EQ(resolved.status, 0) << resolved.err;
+  EXPECT_THAT(resolved.out, HasSubstr("\"seed\": 9,  // --set"));
+  EXPECT_THAT(resolved.out, HasSubstr("// default"));
+  const Finished again = run({"check", file("again.json", resolved.out)});
+  EXPECT_EQ(again.status, 0) << again.err;
+}
+
+TEST_F(Program, one_step_and_the_fabric_have_their_stable_keys) {
+  const Finished step = run({"step", library("quickstart.json"), "--json"});
+  ASSERT_EQ(step.status, 0) << step.err;
+  const auto s = nlohmann::json::parse(step.out);
+  double sum = 0;
+  for (const auto& part : s["split_s"]) sum += part.get<double>();
+  EXPECT_NEAR(sum, s["step_s"].get<double>(), 1e-9 * sum);
+  for (const char* key : {"compute", "recompute", "bubble", "exposed_tp", "exposed_dp",
+                          "exposed_pp", "exposed_cp", "exposed_ep", "data_stall"})
+    EXPECT_TRUE(s["split_s"].contains(key)) << key;
+  double memory = 0;
+  for (const char* item : {"weights", "gradients", "optimizer", "activations", "buffers"})
+    memory += s["memory_bytes"][item].get<double>();
+  EXPECT_NEAR(memory, s["memory_bytes"]["total"].get<double>(), 1);
+  EXPECT_LE(s["bounds_s"]["flops"].get<double>(), s["step_s"].get<double>());
+
+  const Finished topology =
+      run({"topology", library("quickstart.json"), "--json", "--dot", "fabric.dot", "--switches"});
+  ASSERT_EQ(topology.status, 0) << topology.err;
+  const auto t = nlohmann::json::parse(topology.out);
+  for (const char* key : {"hosts", "gpus", "switches", "links", "cables", "bisection_Bps",
+                          "diameter_hops", "oversubscription", "cost_usd", "power_W"})
+    EXPECT_TRUE(t.contains(key)) << key;
+  EXPECT_THAT(content_of(path("fabric.dot")), HasSubstr("graph"));
+
+  EXPECT_THAT(run({"step", library("quickstart.json")}).out, HasSubstr("Where the step goes"));
+  EXPECT_THAT(run({"topology", library("quickstart.json")}).out, HasSubstr("bisection"));
+  EXPECT_THAT(run({"step", library("quickstart.json"), "--job", "x"}).err,
+              HasSubstr("there is: llama"));
+}
+
+TEST_F(Program, catalog_and_schema) {
+  EXPECT_THAT(run({"catalog"}).out, HasSubstr("h100-sxm"));
+  EXPECT_THAT(run({"catalog", "h100-sxm"}).out, HasSubstr("memory"));
+  const Finished unknown = run({"catalog", "h100-smx"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean 'h100-sxm'?"));
+  EXPECT_FALSE(nlohmann::json::parse(run({"catalog", "--json"}).out)["parts"].empty());
+  EXPECT_TRUE(nlohmann::json::parse(run({"schema"}).out).contains("$schema"));
+}
+
+}  // namespace
+}  // namespace trainyard::cli

@@ -1,0 +1,272 @@
+#include "models/training/step_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <numeric>
+
+#include "models/network/collectives/ring.hpp"
+#include "models/training/transformer.hpp"
+#include "topologies/fat_tree.hpp"
+
+namespace trainyard::models {
+namespace {
+
+using namespace trainyard::literals;
+using topologies::HostId;
+using topologies::RoutingKind;
+
+ServerSpec h100_server() {
+  ServerSpec s;
+  s.gpu.peak_16bit = 989_TFLOPps;
+  s.gpu.peak_fp8 = 1979_TFLOPps;
+  s.gpu.sms = 132;
+  s.gpu.memory = 80_GB;
+  s.gpu.memory_rate = 3.35_TBps;
+  s.gpu.scale_up_rate = 450_GBps;
+  s.gpu.power_max = 700_W;
+  s.gpu.power_idle = 70_W;
+  s.power_overhead = 4000_W;
+  s.nic.rate = 400_Gbps;
+  return s;
+}
+
+// A job and the cluster under it: leaves of two servers, so that most paths cross a spine.
+struct Yard {
+  explicit Yard(JobSpec spec, int hosts, RoutingKind routing = RoutingKind::ecmp, double oversubscription = 1)
+      : job(std::move(spec)) {
+    topologies::FabricSpec f;
+    f.hosts_per_leaf = 2;
+    f.leaf_oversubscription = oversubscription;
+    f.leaf_switch = {"box", 64, 400_Gbps, Duration(500), {}, {}};
+    f.spine_switch = {"box", 128, 400_Gbps, Duration(500), {}, {}};
+    topologies::BuildResult built = topologies::build_fat_tree(f, {.hosts = hosts});
+    EXPECT_TRUE(built.problems.empty());
+    fabric = built.fabric;
+    router = std::make_unique<topologies::Router>(*fabric, routing, 1, 2);
+    EXPECT_TRUE(check_plan(job, server.gpus).empty());
+    model = std::make_unique<StepModel>(job, server, *router);
+  }
+
+  Placement packed() const {
+    Placement p;
+    for (int s = 0; s < job.gpus / server.gpus; ++s) p.servers.emplace_back(std::size_t(s));
+    return p;
+  }
+
+  JobSpec job;
+  ServerSpec server = h100_server();
+  std::shared_ptr<const topologies::Fabric> fabric;
+  std::unique_ptr<topologies::Router> router;
+  std::unique_ptr<StepModel> model;
+};
+
+// 8 servers: 8 (tensor) x 4 (data) x 2 (pipeline).
+JobSpec two_stages() {
+  JobSpec j;
+  j.model = {"small", 16, 4096, 32, 8, {}, 14336, true, 32000, false};
+  j.gpus = 64;
+  j.global_batch = 64;
+  j.sequence = 4096;
+  j.parallel.tensor = 8;
+  j.parallel.pipeline = 2;
+  return j;
+}
+
+Duration sum(const StepProfile& p) { return std::accumulate(p.parts.begin(), p.parts.end(), Duration{}); }
+
+TEST(StepModel, parts_and_power_phases_sum_to_the_step_to_the_nanosecond) {
+  Yard yard(two_stages(), 10);
+  const StepProfile& p = yard.model->profile(yard.packed());
+  EXPECT_EQ(sum(p), p.step);
+  Duration phases{};
+  for (const PowerPhase& phase : p.power) phases += phase.duration;
+  EXPECT_EQ(phases, p.step);
+  // 64 GPUs between waiting (0.36 of 700 W) and their limit, 8 servers with 4 kW beside them
+  EXPECT_GT(mean_power(p).value(), 64 * 252.0 + 32e3);
+  EXPECT_LT(mean_power(p).value(), 64 * 700.0 + 32e3);
+}
+
+TEST(StepModel, no_step_is_shorter_than_its_bounds) {
+  for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
+    for (const Sharding sharding : {Sharding::none, Sharding::zero1}) {
+      JobSpec job = two_stages();
+      job.parallel.recompute = recompute;
+      job.parallel.sharding = sharding;
+      Yard yard(job, 8);
+      const StepProfile& p = yard.model->profile(yard.packed());
+      const double step_s = to_seconds(p.step);
+      EXPECT_GE(step_s, p.bounds.flops_s);
+      EXPECT_GE(step_s, p.bounds.compute_s);
+      EXPECT_GE(step_s, p.bounds.pipeline_s);
+      EXPECT_GE(step_s, p.bounds.busiest_link_s);
+      EXPECT_GE(p.hardware_flops, p.model_flops);
+    }
+}
+
+TEST(StepModel, reduction_without_overlap_is_bytes_over_rate) {
+  // One stage: 4 servers, 8 groups of 4 ranks, one a server. Each rank sends (n-1)/n of its bytes over its own adapter;
+  // sprayed at 1:1 nothing else limits. Nothing hides, so all of it is exposed.
+  JobSpec job = two_stages();
+  job.gpus = 32;
+  job.parallel.pipeline = 1;
+  job.parallel.sharding = Sharding::none;
+  job.software.overlap_data = false;
+  job.software.jitter_per_doubling = 0;
+  Yard yard(job, 4, RoutingKind::spray);
+  const StepProfile& p = yard.model->profile(yard.packed());
+  const double bytes = 2 * 4.0 * yard.model->plan().stage_parameters(0);   // all-reduce: twice, 4 bytes a gradient
+  const double rate = 50e9 * 0.87;
+  const double latency = 10e-6 + 3 * 10e-6;                                // base, three steps between servers
+  EXPECT_NEAR(to_seconds(p.part(StepPart::exposed_dp)), latency + bytes * 3 / 4 / rate, 2e-9);
+}
+
+TEST(StepModel, gathered_parameters_delay_the_first_forward_only_by_the_first_chunk) {
+  JobSpec job = two_stages();
+  job.gpus = 32;
+  job.parallel.pipeline = 1;
+  job.software.jitter_per_doubling = 0;
+  Yard zero1(job, 4, RoutingKind::spray);
+  job.parallel.sharding = Sharding::none;
+  Yard plain(job, 4, RoutingKind::spray);
+  const auto exposed = [](Yard& y) { return to_seconds(y.model->profile(y.packed()).part(StepPart::exposed_dp)); };
+  // ZeRO-1: 2 bytes gathered before, 4 reduced after; without: 2 x 4 reduced after. One chunk: nothing hides either.
+  const double parameters = zero1.model->plan().stage_parameters(0), rate = 50e9 * 0.87;
+  EXPECT_NEAR(exposed(zero1), 2 * 40e-6 + 6 * parameters * 3 / 4 / rate, 4e-9);
+  EXPECT_NEAR(exposed(plain), 40e-6 + 8 * parameters * 3 / 4 / rate, 4e-9);
+}
+
+TEST(StepModel, a_replaced_server_gives_what_a_fresh_model_gives) {
+  for (const RoutingKind routing : {RoutingKind::ecmp, RoutingKind::spray}) {
+    Yard yard(two_stages(), 12, routing);
+    Placement p = yard.packed();
+    yard.model->profile(p);
+    for (const std::size_t rank : {1u, 6u, 3u}) {
+      p.servers[rank] = HostId(8 + rank % 4);
+      Yard fresh(two_stages(), 12, routing);
+      const StepProfile& incremental = yard.model->profile(p);
+      EXPECT_EQ(incremental.step, fresh.model->profile(p).step);
+      EXPECT_EQ(incremental.parts, fresh.model->profile(p).parts);
+    }
+  }
+}
+
+TEST(StepModel, a_known_placement_costs_nothing) {
+  Yard yard(two_stages(), 10);
+  const StepProfile* first = &yard.model->profile(yard.packed());
+  Placement other = yard.packed();
+  other.servers[0] = HostId(9);
+  yard.model->profile(other);
+  EXPECT_EQ(&yard.model->profile(yard.packed()), first);
+  EXPECT_EQ(yard.model->computed(), 2u);
+  EXPECT_EQ(yard.model->reused(), 1u);
+}
+
+TEST(StepModel, sprayed_paths_see_leaves_not_servers) {
+  Yard yard(two_stages(), 12, RoutingKind::spray);
+  Placement p = yard.packed();
+  yard.model->profile(p);
+  p.servers = {HostId(0), HostId(1), HostId(2), HostId(3), HostId(4), HostId(5), HostId(7), HostId(6)};   // swapped in a leaf
+  yard.model->profile(p);
+  EXPECT_EQ(yard.model->computed(), 1u);
+}
+
+TEST(StepModel, a_slow_gpu_slows_the_step_and_is_accounted_apart) {
+  Yard yard(two_stages(), 8);
+  const StepProfile& nominal = yard.model->profile(yard.packed());
+  Placement p = yard.packed();
+  p.slow = {{17, 0.5}};
+  const StepProfile& slowed = yard.model->profile(p);
+  // Half the speed in one of two stages: between 1.5 and 2 times the step.
+  EXPECT_GT(to_seconds(slowed.step), 1.4 * to_seconds(nominal.step));
+  EXPECT_LT(to_seconds(slowed.step), 2.0 * to_seconds(nominal.step));
+  const double more = to_seconds(slowed.part(StepPart::slow) - nominal.part(StepPart::slow));
+  EXPECT_NEAR(more, to_seconds(slowed.step - nominal.step), 1e-6);
+  EXPECT_NEAR(to_seconds(slowed.part(StepPart::useful)), to_seconds(nominal.part(StepPart::useful)), 1e-8);
+}
+
+TEST(StepModel, fewer_uplinks_never_make_a_step_shorter) {
+  Duration before{};
+  for (const double ratio : {1.0, 2.0, 4.0, 8.0}) {
+    Yard yard(two_stages(), 8, RoutingKind::spray, ratio);
+    const Duration step = yard.model->profile(yard.packed()).step;
+    EXPECT_GE(step, before) << ratio;
+    before = step;
+  }
+}
+
+TEST(StepModel, a_measured_step_is_met_by_scaling_compute) {
+  JobSpec job = two_stages();
+  Yard predicted(job, 8);
+  const Duration step = predicted.model->profile(predicted.packed()).step;
+  job.measured_step = seconds(to_seconds(step) * 1.25);
+  Yard measured(job, 8);
+  EXPECT_NEAR(to_seconds(measured.model->profile(measured.packed()).step) / to_seconds(step), 1.25, 1e-6);
+  EXPECT_LT(measured.model->compute_scale(), 1.0);
+  EXPECT_FALSE(measured.model->profile(measured.packed()).notes.empty());
+}
+
+TEST(StepModel, fsdp_exposes_at_least_its_share_of_the_traffic) {
+  JobSpec job = two_stages();
+  job.gpus = 64;
+  job.parallel.tensor = 1;
+  job.parallel.pipeline = 1;
+  job.parallel.sharding = Sharding::fsdp;
+  job.software.jitter_per_doubling = 0;
+  Yard yard(job, 8, RoutingKind::spray);
+  const StepProfile& p = yard.model->profile(yard.packed());
+  // 64 ranks, 8 a server: every adapter carries 1/8 of (63/64) of the bytes: gathered twice, reduced once.
+  const double bytes = (2 * 2.0 + 4.0) * yard.model->plan().stage_parameters(0) * 63 / 64 / 8;
+  EXPECT_GT(to_seconds(p.part(StepPart::exposed_dp)), 0.72 * bytes / (50e9 * 0.87));
+  EXPECT_EQ(sum(p), p.step);
+}
+
+// The twin of DataTraffic's own layout: the ring builder of the network model, group by group, over the same paths.
+class RouterPaths final : public PathSource {
+ public:
+  explicit RouterPaths(const topologies::Router& router) : router_(router) {}
+  void add_path(std::size_t from, std::size_t to, std::uint64_t, double flows, LoadAccumulator& loads) const override {
+    router_.for_each_load(topologies::NicId(from), topologies::NicId(to), 1, flows,
+                          [&](topologies::LinkId l, double w) { loads.add(LinkIndex(l.index()), w); });
+  }
+
+ private:
+  const topologies::Router& router_;
+};
+
+TEST(DataTraffic, merged_groups_take_as_long_as_the_ring_builders_groups_together) {
+  JobSpec job = two_stages();
+  job.gpus = 32;
+  job.parallel.pipeline = 1;
+  Yard yard(job, 6, RoutingKind::ecmp);
+  const Plan plan = make_plan(job);
+  LinkTable table(yard.fabric->links().size());
+  DataTraffic traffic(plan, yard.server, *yard.router, table);
+  const std::vector<HostId> servers{HostId(0), HostId(3), HostId(2), HostId(5)};
+  ASSERT_TRUE(traffic.place(servers));
+  const double bytes = 1e9;
+
+  MaxMin solver;
+  for (std::size_t l = 0; l < yard.fabric->links().size(); ++l)
+    solver.add_link(yard.fabric->link(topologies::LinkId(l)).capacity.value() * yard.server.nic.efficiency);
+  const RouterPaths paths(*yard.router);
+  std::vector<VarIndex> groups;
+  double bytes_per_flow = 0;
+  for (std::size_t tensor = 0; tensor < 8; ++tensor) {
+    std::vector<Member> members;
+    for (const HostId server : servers)
+      members.push_back({server.index() * 8 + tensor, server.index() * 8 + tensor, server.index()});
+    // each path of the pair is one flow of for_each_load already: queue pairs are in the router
+    const CollectivePlan ring = plan_ring(CollectiveKind::reduce_scatter, bytes, members, paths, {});
+    ASSERT_EQ(ring.streams.size(), 1u);
+    groups.push_back(solver.add(ring.streams[0].loads));
+    bytes_per_flow = ring.streams[0].bytes_per_flow / yard.router->flows_of_pair();
+  }
+  solver.solve();
+  double last_s = 0;
+  for (const VarIndex group : groups) last_s = std::max(last_s, bytes_per_flow / solver.rate(group));
+  EXPECT_NEAR(traffic.steady_s(bytes)[0], last_s, 1e-9 * last_s);
+}
+
+}  // namespace
+}  // namespace trainyard::models
