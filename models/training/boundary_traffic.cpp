@@ -1,12 +1,13 @@
 #include "models/training/boundary_traffic.hpp"
 
+#include "models/training/stage_costs.hpp"
+
 namespace trainyard::models {
 namespace {
 
 // One message between two servers or two GPUs of one server, software included: step-model fit on published
 // pipelines (docs/models/step.md), the same for all GPU types.
 constexpr double message_latency_s = 20e-6;
-constexpr double activation_bytes = 2;   // BF16, in FP8 runs too: activations between stages stay in 16 bits
 
 }  // namespace
 
@@ -16,49 +17,55 @@ BoundaryTraffic::BoundaryTraffic(const Plan& plan, const ServerSpec& server, con
       server_(server),
       router_(router),
       links_(links),
-      bytes_per_rank_(activation_bytes * plan.model.hidden * plan.micro_batch_tokens() / plan.sequence_split()) {}
+      bytes_per_rank_(boundary_bytes(plan)) {}
 
-bool BoundaryTraffic::add_loads(std::span<const topologies::HostId> servers, int replica, int from_stage,
-                                int to_stage, LinkLoads& out) const {
+const LinkLoads* BoundaryTraffic::loads(std::span<const topologies::HostId> servers, int replica, int from_stage,
+                                        int to_stage) {
   const topologies::Fabric& fabric = router_.fabric();
   const auto gpu_of = [&](int tensor, int stage) {
     const int rank = plan_.rank_of({.tensor = tensor, .data = replica, .pipeline = stage});
     return fabric.gpu(servers[std::size_t(rank / server_.gpus)], std::size_t(rank % server_.gpus));
   };
-  bool connected = true;
-  std::vector<topologies::LinkId> inside;
-  out = links_.collect([&](auto&& add) {
-    for (int tensor = 0; tensor < plan_.tensor; ++tensor) {
-      const topologies::GpuId from = gpu_of(tensor, from_stage), to = gpu_of(tensor, to_stage);
-      if (fabric.host_of(from) == fabric.host_of(to)) {
-        inside.clear();
-        fabric.scale_up_path(from, to, inside);
-        // the same bytes in as many flows as a connection over the fabric has, so that one variable fits both
-        for (const topologies::LinkId link : inside) add(link, double(router_.flows_of_pair()));
-      } else {
-        connected &= router_.for_each_load(fabric.nic_of(from), fabric.nic_of(to), 0, 1.0, add);
+  // Tensor-parallel ranks follow each other, so the first GPU at each end names the pair.
+  const std::pair<std::uint32_t, std::uint32_t> key{std::uint32_t(gpu_of(0, from_stage).index()),
+                                                    std::uint32_t(gpu_of(0, to_stage).index())};
+  auto found = pairs_.find(key);
+  if (found == pairs_.end()) {
+    bool connected = true;
+    std::vector<topologies::LinkId> inside;
+    LinkLoads loads = links_.collect([&](auto&& add) {
+      for (int tensor = 0; tensor < plan_.tensor; ++tensor) {
+        const topologies::GpuId from = gpu_of(tensor, from_stage), to = gpu_of(tensor, to_stage);
+        if (fabric.host_of(from) == fabric.host_of(to)) {
+          inside.clear();
+          fabric.scale_up_path(from, to, inside);
+          // the same bytes in as many flows as a connection over the fabric has, so that one variable fits both
+          for (const topologies::LinkId link : inside) add(link, double(router_.flows_of_pair()));
+        } else {
+          connected &= router_.for_each_load(fabric.nic_of(from), fabric.nic_of(to), 0, 1.0, add);
+        }
       }
-    }
-  });
-  return connected;
+    });
+    if (!connected) loads.clear();
+    found = pairs_.emplace(key, std::move(loads)).first;
+  }
+  return found->second.empty() ? nullptr : &found->second;
 }
 
-BoundaryTimes BoundaryTraffic::solve(std::span<const topologies::HostId> servers, int from_stage,
-                                     int to_stage) const {
+BoundaryTimes BoundaryTraffic::solve(std::span<const topologies::HostId> servers, int from_stage, int to_stage) {
+  std::vector<const LinkLoads*> replicas;
+  for (int replica = 0; replica < plan_.data; ++replica)
+    replicas.push_back(loads(servers, replica, from_stage, to_stage));
   FabricSolver fabric(router_, server_);
-  BoundaryTimes times;
-  std::vector<VarIndex> vars(std::size_t(plan_.data));
-  LinkLoads loads;
-  for (int replica = 0; replica < plan_.data; ++replica) {
-    if (add_loads(servers, replica, from_stage, to_stage, loads) && !loads.empty())
-      vars[std::size_t(replica)] = fabric.add(loads);
-    else if (!loads.empty() || from_stage != to_stage)
-      times.no_path.push_back(replica);
-  }
+  const std::vector<VarIndex> vars = fabric.add_together(replicas);
   fabric.solver().solve();
   const double bytes_per_flow = bytes_per_rank_ / router_.flows_of_pair();
-  for (const VarIndex var : vars)
-    times.seconds.push_back(var.is_valid() ? message_latency_s + bytes_per_flow / fabric.solver().rate(var) : 0.0);
+  BoundaryTimes times;
+  for (std::size_t replica = 0; replica < vars.size(); ++replica) {
+    if (!vars[replica].is_valid()) times.no_path.push_back(int(replica));
+    times.seconds.push_back(
+        vars[replica].is_valid() ? message_latency_s + bytes_per_flow / fabric.solver().rate(vars[replica]) : 0.0);
+  }
   return times;
 }
 
@@ -75,13 +82,16 @@ const BoundaryTimes& BoundaryTraffic::times(std::span<const topologies::HostId> 
 }
 
 void BoundaryTraffic::add_bytes(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
-                                double transfers, std::vector<double>& bytes) const {
-  LinkLoads loads;
+                                double transfers, std::vector<double>& bytes) {
   const double bytes_per_flow = bytes_per_rank_ / router_.flows_of_pair();
-  for (int replica = 0; replica < plan_.data; ++replica) {
-    add_loads(servers, replica, from_stage, to_stage, loads);
-    for (const auto& [link, weight] : loads) bytes[link.index()] += weight * bytes_per_flow * transfers;
-  }
+  for (int replica = 0; replica < plan_.data; ++replica)
+    if (const LinkLoads* of_replica = loads(servers, replica, from_stage, to_stage))
+      for (const auto& [link, weight] : *of_replica) bytes[link.index()] += weight * bytes_per_flow * transfers;
+}
+
+void BoundaryTraffic::clear() {
+  known_.clear();
+  pairs_.clear();
 }
 
 }  // namespace trainyard::models

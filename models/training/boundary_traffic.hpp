@@ -44,15 +44,15 @@ class BoundaryTraffic {
 
   /// Adds the bytes of `micro_batches` transfers of every replica to `bytes` (by link).
   void add_bytes(std::span<const topologies::HostId> servers, int from_stage, int to_stage, double transfers,
-                 std::vector<double>& bytes) const;
+                 std::vector<double>& bytes);
 
   /// Forgets everything: after links failed or came back.
-  void clear() { known_.clear(); }
+  void clear();
 
  private:
-  bool add_loads(std::span<const topologies::HostId> servers, int replica, int from_stage, int to_stage,
-                 LinkLoads& out) const;
-  BoundaryTimes solve(std::span<const topologies::HostId> servers, int from_stage, int to_stage) const;
+  /// What the transfer of one replica puts on links; null: it has no path. Kept by the GPUs at both ends.
+  const LinkLoads* loads(std::span<const topologies::HostId> servers, int replica, int from_stage, int to_stage);
+  BoundaryTimes solve(std::span<const topologies::HostId> servers, int from_stage, int to_stage);
 
   const Plan& plan_;
   const ServerSpec& server_;
@@ -60,6 +60,7 @@ class BoundaryTraffic {
   LinkTable& links_;
   double bytes_per_rank_;
   std::map<std::vector<std::uint32_t>, BoundaryTimes> known_;   // by stages and servers at both ends
+  std::map<std::pair<std::uint32_t, std::uint32_t>, LinkLoads> pairs_;
 };
 
 }  // namespace trainyard::models

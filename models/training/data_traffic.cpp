@@ -100,27 +100,9 @@ bool DataTraffic::place(std::span<const topologies::HostId> servers) {
 }
 
 std::vector<VarIndex> DataTraffic::add_variables(FabricSolver& fabric) const {
-  // A link with one user never needs the solver to share it: of all such links of a stage only the tightest can bind.
-  constexpr std::uint32_t nobody = 0xffffffffu, many = 0xfffffffeu;
-  std::vector<std::uint32_t> user(router_.fabric().links().size(), nobody);
-  for (std::size_t stage = 0; stage < rings_.size(); ++stage)
-    for (const auto& [link, weight] : rings_[stage].loads) {
-      std::uint32_t& u = user[link.index()];
-      u = u == nobody ? std::uint32_t(stage) : many;
-    }
-  std::vector<VarIndex> vars;
-  for (const Ring& ring : rings_) {
-    LinkLoads shared;
-    double own = std::numeric_limits<double>::infinity();
-    for (const auto& [link, weight] : ring.loads) {
-      if (user[link.index()] == many)
-        shared.emplace_back(link, weight);
-      else
-        own = std::min(own, fabric.capacity_Bps(link) / weight);
-    }
-    vars.push_back(fabric.add(shared, own));
-  }
-  return vars;
+  std::vector<const LinkLoads*> loads;
+  for (const Ring& ring : rings_) loads.push_back(&ring.loads);
+  return fabric.add_together(loads);
 }
 
 void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) const {

@@ -63,7 +63,7 @@ class DataTraffic {
   };
   Ring make_ring(std::span<const topologies::HostId> servers, int stage);
   double bytes_of_flow(double bytes) const;
-  /// One variable a stage; links that only one stage uses are merged into the tightest of them.
+  /// One variable a stage.
   std::vector<VarIndex> add_variables(FabricSolver& fabric) const;
 
   const Plan& plan_;

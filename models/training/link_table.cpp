@@ -1,5 +1,7 @@
 #include "models/training/link_table.hpp"
 
+#include <algorithm>
+
 namespace trainyard::models {
 
 double FabricSolver::capacity_Bps(topologies::LinkId link) const {
@@ -8,16 +10,37 @@ double FabricSolver::capacity_Bps(topologies::LinkId link) const {
 }
 
 LinkIndex FabricSolver::index(topologies::LinkId link) {
-  if (link.index() >= of_.size()) of_.resize(link.index() + 1);
+  if (of_.empty()) of_.resize(router_.fabric().links().size());
   LinkIndex& known = of_[link.index()];
   if (!known.is_valid()) known = solver_.add_link(capacity_Bps(link));
   return known;
 }
 
-VarIndex FabricSolver::add(const LinkLoads& loads, double cap_Bps) {
-  scratch_.clear();
-  for (const auto& [link, weight] : loads) scratch_.push_back(Load{index(link), weight});
-  return solver_.add(scratch_, cap_Bps);
+std::vector<VarIndex> FabricSolver::add_together(std::span<const LinkLoads* const> variables) {
+  constexpr std::uint32_t nobody = 0xffffffffu, many = 0xfffffffeu;
+  std::vector<std::uint32_t> user(router_.fabric().links().size(), nobody);
+  for (std::size_t v = 0; v < variables.size(); ++v) {
+    if (!variables[v]) continue;
+    for (const auto& [link, weight] : *variables[v]) {
+      std::uint32_t& u = user[link.index()];
+      u = u == nobody ? std::uint32_t(v) : many;
+    }
+  }
+  std::vector<VarIndex> added(variables.size());
+  std::vector<Load> shared;
+  for (std::size_t v = 0; v < variables.size(); ++v) {
+    if (!variables[v]) continue;
+    shared.clear();
+    double own_Bps = MaxMin::unlimited;
+    for (const auto& [link, weight] : *variables[v]) {
+      if (user[link.index()] == many)
+        shared.push_back(Load{index(link), weight});
+      else
+        own_Bps = std::min(own_Bps, capacity_Bps(link) / weight);
+    }
+    added[v] = solver_.add(shared, own_Bps);
+  }
+  return added;
 }
 
 }  // namespace trainyard::models

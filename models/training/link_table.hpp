@@ -58,7 +58,9 @@ class FabricSolver {
 
   /// What collectives and transfers get out of a link.
   double capacity_Bps(topologies::LinkId link) const;
-  VarIndex add(const LinkLoads& loads, double cap_Bps = MaxMin::unlimited);
+  /// One variable for each; an empty place (null) gets none. A link that only one of them uses cannot be shared, so of
+  /// such links only the tightest of each variable can bind: it becomes the variable's cap, and the solver stays small.
+  std::vector<VarIndex> add_together(std::span<const LinkLoads* const> variables);
   MaxMin& solver() { return solver_; }
   /// The solver's link for one of the fabric.
   LinkIndex index(topologies::LinkId link);
@@ -68,8 +70,7 @@ class FabricSolver {
   double nic_efficiency_;
   double scale_up_efficiency_;
   MaxMin solver_;
-  std::vector<LinkIndex> of_;       // by fabric link; grows to the highest in use
-  std::vector<Load> scratch_;
+  std::vector<LinkIndex> of_;       // by fabric link
 };
 
 }  // namespace trainyard::models

@@ -114,8 +114,11 @@ std::vector<StepModel::Replica> StepModel::replicas(const Placement& placement) 
   for (int s = 0; s < plan_.pipeline; ++s) {
     const int next = (s + 1) % plan_.pipeline;
     if (next == 0 && plan_.chunks == 1) continue;   // only chunks lead from the last stage to the first
-    const std::vector<double>& forward = boundaries_.times(placement.servers, s, next).seconds;
-    const std::vector<double>& backward = boundaries_.times(placement.servers, next, s).seconds;
+    const BoundaryTimes& there = boundaries_.times(placement.servers, s, next);
+    const BoundaryTimes& back = boundaries_.times(placement.servers, next, s);
+    check(there.no_path.empty() && back.no_path.empty(), "every transfer between stages has a path");
+    const std::vector<double>& forward = there.seconds;
+    const std::vector<double>& backward = back.seconds;
     for (std::size_t d = 0; d < all.size(); ++d) {
       all[d].forward_transfer_s[std::size_t(s)] = forward[d];
       all[d].backward_transfer_s[std::size_t(s)] = backward[d];
