@@ -13,7 +13,8 @@ const Cells& cells_of(const Table& ledger, const char* column) {
   const Column* found = ledger.find(column);
   const auto* cells = found == nullptr ? nullptr : std::get_if<Cells>(&found->cells);
   if (cells == nullptr)
-    throw RunFileError(ledger.path + ": not a ledger: column " + column + " is missing or of another type");
+    throw RunFileError(ledger.path + ": not a ledger: column " + column +
+                       " is missing or of another type");
   return *cells;
 }
 
@@ -28,7 +29,8 @@ Breakdown breakdown(const Table& ledger) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     Share share;
     share.account = names[i];
-    const auto bits = static_cast<unsigned __int128>(static_cast<std::uint64_t>(high.at(i))) << 64 | low.at(i);
+    const auto bits =
+        static_cast<unsigned __int128>(static_cast<std::uint64_t>(high.at(i))) << 64 | low.at(i);
     share.gpu_ns = static_cast<GpuNanoseconds>(bits);
     share.gpu_s = static_cast<double>(share.gpu_ns) * 1e-9;
     total += bits;
@@ -36,7 +38,8 @@ Breakdown breakdown(const Table& ledger) {
   }
   out.total = static_cast<GpuNanoseconds>(total);
   if (out.total != 0)
-    for (Share& s : out.shares) s.share = static_cast<double>(s.gpu_ns) / static_cast<double>(out.total);
+    for (Share& s : out.shares)
+      s.share = static_cast<double>(s.gpu_ns) / static_cast<double>(out.total);
   std::stable_sort(out.shares.begin(), out.shares.end(),
                    [](const Share& a, const Share& b) { return a.gpu_ns > b.gpu_ns; });
   return out;

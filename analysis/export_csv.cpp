@@ -39,8 +39,8 @@ class Sheet {
   std::ofstream out_;
 };
 
-/// "jobs/llm/ledger" -> "jobs/llm/ledger.csv". A hostile file may name a group ".."; that component is
-/// spelt out, so nothing is written outside the folder.
+/// "jobs/llm/ledger" -> "jobs/llm/ledger.csv". A hostile file may name a group ".."; that component
+/// is spelt out, so nothing is written outside the folder.
 std::string file_of(std::string_view path) {
   std::string out;
   while (!path.empty()) {
@@ -57,13 +57,16 @@ std::string file_of(std::string_view path) {
 
 void export_events(const RunReader& run, const fs::path& path) {
   Sheet sheet(path);
-  sheet.row({"event", "time_ns [ns]", "phase", "kind", "subject", "cause", "value", "unit of value"});
+  sheet.row(
+      {"event", "time_ns [ns]", "phase", "kind", "subject", "cause", "value", "unit of value"});
   std::size_t index = 0;
   for (std::size_t count = run.event_count(); index < count;) {
-    for (const EventRow& e : run.events(index, std::min<std::size_t>(count - index, layout::event_chunk))) {
+    for (const EventRow& e :
+         run.events(index, std::min<std::size_t>(count - index, layout::event_chunk))) {
       const Kind& kind = run.kinds()[static_cast<std::size_t>(e.kind)];
-      sheet.row({std::to_string(index), std::to_string(e.time_ns), sim::to_text(static_cast<sim::Phase>(e.phase)),
-                 csv_field(kind.name), csv_field(run.subjects()[static_cast<std::size_t>(e.subject)]),
+      sheet.row({std::to_string(index), std::to_string(e.time_ns),
+                 sim::to_text(static_cast<sim::Phase>(e.phase)), csv_field(kind.name),
+                 csv_field(run.subjects()[static_cast<std::size_t>(e.subject)]),
                  e.cause < 0 ? "" : std::to_string(e.cause), text_of(Value(e.value)),
                  csv_field(kind.unit_of_value)});
       ++index;
@@ -122,7 +125,8 @@ std::vector<std::string> export_csv(const RunReader& run, const std::string& fol
   for (const std::string& name : run.series_names())
     export_series(run.series(name), next(std::string(layout::series) + '/' + name));
   for (const std::string& path : run.table_paths()) export_table(run.table(path), next(path));
-  if (const auto summary = run.summary(); !summary.empty()) export_summary(summary, next(layout::summary));
+  if (const auto summary = run.summary(); !summary.empty())
+    export_summary(summary, next(layout::summary));
   return written;
 }
 

@@ -1,5 +1,6 @@
+#include "analysis/guarded_file.hpp"
+
 #include <algorithm>
-#include <limits>
 
 #include "analysis/hdf5_io.hpp"
 
@@ -12,8 +13,8 @@ constexpr hsize_t most_chunk_bytes = hsize_t{64} << 20;
 constexpr hsize_t most_compression = 1032;
 /// What one dataset may take in memory.
 constexpr hsize_t most_bytes = hsize_t{4} << 30;
-/// By how much a killed or growing file may claim more than it holds: rows made room for and not yet
-/// written are those in the library's chunk cache, 1 MiB a dataset.
+/// By how much a killed or growing file may claim more than it holds: rows made room for and not
+/// yet written are those in the library's chunk cache, 1 MiB a dataset.
 constexpr hsize_t most_unwritten_bytes = hsize_t{8} << 20;
 
 void check_storage(hid_t dataset, hsize_t rows, std::size_t type_size, const Doing& doing) {
@@ -31,8 +32,8 @@ void check_storage(hid_t dataset, hsize_t rows, std::size_t type_size, const Doi
     for (int i = 0; i < filters; ++i) {
       unsigned flags = 0, config = 0;
       std::size_t values = 0;
-      const H5Z_filter_t filter = H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags, &values,
-                                                 nullptr, 0, nullptr, &config);
+      const H5Z_filter_t filter = H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags,
+                                                 &values, nullptr, 0, nullptr, &config);
       if (filter == H5Z_FILTER_DEFLATE)
         ratio *= most_compression;
       else if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32)
@@ -86,15 +87,16 @@ std::vector<std::string> GuardedFile::members(const std::string& path, std::size
   PropertiesHandle creation(H5Gget_create_plist(object.get()), doing);
   unsigned order = 0;
   require(H5Pget_link_creation_order(creation.get(), &order), doing);
-  const H5_index_t index = (order & H5P_CRT_ORDER_INDEXED) != 0 ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+  const H5_index_t index =
+      (order & H5P_CRT_ORDER_INDEXED) != 0 ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
   H5G_info_t info;
   require(H5Gget_info(object.get(), &info), doing);
   if (info.nlinks > most) throw_run_file_error(doing, "it has too many members");
   std::vector<std::string> out;
   for (hsize_t i = 0; i < info.nlinks; ++i) {
     char name[512];
-    const ssize_t length = require(H5Lget_name_by_idx(object.get(), ".", index, H5_ITER_INC, i, name,
-                                                      sizeof name, H5P_DEFAULT),
+    const ssize_t length = require(H5Lget_name_by_idx(object.get(), ".", index, H5_ITER_INC, i,
+                                                      name, sizeof name, H5P_DEFAULT),
                                    doing);
     if (length > 0 && length < static_cast<ssize_t>(sizeof name)) out.emplace_back(name);
   }
@@ -113,17 +115,21 @@ GuardedFile::Vector GuardedFile::vector(const std::string& path) const {
   DatasetHandle dataset(H5Dopen2(file_.get(), path.c_str(), H5P_DEFAULT), doing);
   if (is_live_) require(H5Drefresh(dataset.get()), doing);
   SpaceHandle space(H5Dget_space(dataset.get()), doing);
-  if (H5Sget_simple_extent_ndims(space.get()) != 1) throw_run_file_error(doing, "it is not one-dimensional");
+  if (H5Sget_simple_extent_ndims(space.get()) != 1)
+    throw_run_file_error(doing, "it is not one-dimensional");
   hsize_t rows = 0;
   require(H5Sget_simple_extent_dims(space.get(), &rows, nullptr), doing);
   TypeHandle type(H5Dget_type(dataset.get()), doing);
   const std::size_t size = H5Tget_size(type.get());
-  if (size == 0 || size > most_chunk_bytes) throw_run_file_error(doing, "its rows have an implausible size");
+  if (size == 0 || size > most_chunk_bytes)
+    throw_run_file_error(doing, "its rows have an implausible size");
   check_storage(dataset.get(), rows, size, doing);
   return {std::move(dataset), std::move(type), static_cast<std::size_t>(rows)};
 }
 
-std::size_t GuardedFile::rows(const std::string& path) const { return vector(path).rows; }
+std::size_t GuardedFile::rows(const std::string& path) const {
+  return vector(path).rows;
+}
 
 std::size_t GuardedFile::written_events(const std::string& path) const {
   constexpr std::size_t step = layout::event_chunk;
@@ -143,7 +149,8 @@ std::vector<EventRow> GuardedFile::events(const std::string& path, std::size_t f
                                           std::size_t most) const {
   const Doing doing{name_, path, "cannot read the events"};
   const Vector v = vector(path);
-  if (H5Tget_class(v.type.get()) != H5T_COMPOUND) throw_run_file_error(doing, "they are not records");
+  if (H5Tget_class(v.type.get()) != H5T_COMPOUND)
+    throw_run_file_error(doing, "they are not records");
   for (const char* field : {"time_ns", "cause", "value", "kind", "subject", "phase"}) {
     const int at = H5Tget_member_index(v.type.get(), field);
     if (at < 0) throw_run_file_error(doing, std::string("a field is missing: ") + field);
@@ -157,7 +164,8 @@ std::vector<EventRow> GuardedFile::events(const std::string& path, std::size_t f
   const hsize_t start = first, count = std::min(most, v.rows - first);
   std::vector<EventRow> out(count);
   SpaceHandle file_space(H5Dget_space(v.dataset.get()), doing);
-  require(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, &start, nullptr, &count, nullptr), doing);
+  require(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, &start, nullptr, &count, nullptr),
+          doing);
   SpaceHandle memory_space(H5Screate_simple(1, &count, nullptr), doing);
   require(H5Dread(v.dataset.get(), event_type(doing).get(), memory_space.get(), file_space.get(),
                   H5P_DEFAULT, out.data()),
@@ -166,7 +174,8 @@ std::vector<EventRow> GuardedFile::events(const std::string& path, std::size_t f
 }
 
 template <class T>
-std::vector<T> GuardedFile::numbers(const Vector& v, const std::string& path, hid_t memory_type) const {
+std::vector<T> GuardedFile::numbers(const Vector& v, const std::string& path,
+                                    hid_t memory_type) const {
   std::vector<T> out(v.rows);
   if (v.rows > 0)
     require(H5Dread(v.dataset.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out.data()),
@@ -181,7 +190,8 @@ std::vector<std::string> GuardedFile::texts(const Vector& v, const std::string& 
   const std::size_t size = H5Tget_size(v.type.get());
   std::string bytes(v.rows * size, '\0');
   if (v.rows > 0)
-    require(H5Dread(v.dataset.get(), v.type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()), doing);
+    require(H5Dread(v.dataset.get(), v.type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()),
+            doing);
   std::vector<std::string> out;
   out.reserve(v.rows);
   for (std::size_t i = 0; i < v.rows; ++i) {
@@ -217,15 +227,20 @@ Column GuardedFile::column(const std::string& path, std::string name) const {
   out.units = text_attribute(about, "units");
   out.long_name = text_attribute(about, "long_name");
   switch (H5Tget_class(v.type.get())) {
-    case H5T_FLOAT: out.cells = numbers<double>(v, path, H5T_NATIVE_DOUBLE); break;
-    case H5T_STRING: out.cells = texts(v, path); break;
+    case H5T_FLOAT:
+      out.cells = numbers<double>(v, path, H5T_NATIVE_DOUBLE);
+      break;
+    case H5T_STRING:
+      out.cells = texts(v, path);
+      break;
     case H5T_INTEGER:
       if (H5Tget_sign(v.type.get()) == H5T_SGN_NONE)
         out.cells = numbers<std::uint64_t>(v, path, H5T_NATIVE_UINT64);
       else
         out.cells = numbers<std::int64_t>(v, path, H5T_NATIVE_INT64);
       break;
-    default: throw_run_file_error({name_, path, "cannot read"}, "its type is none that run files use");
+    default:
+      throw_run_file_error({name_, path, "cannot read"}, "its type is none that run files use");
   }
   return out;
 }

@@ -43,8 +43,8 @@ PropertiesHandle file_access(std::string_view path) {
   require(H5Pset_libver_bounds(access.get(), H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), doing);
   require(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), doing);
   require(H5Pset_file_locking(access.get(), false, true), doing);
-  // A reader of a growing file tries again when a checksum is wrong, waiting twice as long each time.
-  // The default of 100 tries takes minutes on a damaged file; 24 take some 30 ms.
+  // A reader of a growing file tries again when a checksum is wrong, waiting twice as long each
+  // time. The default of 100 tries takes minutes on a damaged file; 24 take some 30 ms.
   require(H5Pset_metadata_read_attempts(access.get(), 24), doing);
   return access;
 }

@@ -6,11 +6,12 @@
 #include <string_view>
 #include <utility>
 
-/// Owners of HDF5 identifiers, and its error codes as exceptions. The C API is used because Debian's
-/// C++ API has no SWMR call. Only .cpp files of this folder include this header.
+/// Owners of HDF5 identifiers, and its error codes as exceptions. The C API is used because
+/// Debian's C++ API has no SWMR call. Only .cpp files of this folder include this header.
 namespace trainyard::analysis {
 
-/// What was being done, for the text of an error: "runs/a.h5: log/events: cannot append: no space left".
+/// What was being done, for the text of an error: "runs/a.h5: log/events: cannot append: no space
+/// left".
 struct Doing {
   std::string_view file;
   std::string_view object;
@@ -65,9 +66,9 @@ using TypeHandle = Hdf5Handle<H5Tclose>;
 using PropertiesHandle = Hdf5Handle<H5Pclose>;
 using AttributeHandle = Hdf5Handle<H5Aclose>;
 
-/// How this folder opens and makes files: the newest format (SWMR needs it, and all its metadata carry
-/// checksums), closing a file closes whatever is still open in it, and no advisory locks: they stop a
-/// live reader at the wrong moment and fail on some network file systems.
+/// How this folder opens and makes files: the newest format (SWMR needs it, and all its metadata
+/// carry checksums), closing a file closes whatever is still open in it, and no advisory locks:
+/// they stop a live reader at the wrong moment and fail on some network file systems.
 PropertiesHandle file_access(std::string_view path);
 
 /// Fixed-length UTF-8 text of `size` bytes, padded with zeros. Never variable length: that lives in

@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t most_text_bytes = std::size_t{64} << 20;
 constexpr hsize_t most_attributes = 4096;
 
-AttributeHandle make_attribute(hid_t object, const std::string& name, hid_t type, const Doing& doing) {
+AttributeHandle make_attribute(hid_t object, const std::string& name, hid_t type,
+                               const Doing& doing) {
   SpaceHandle scalar(H5Screate(H5S_SCALAR), doing);
   return {H5Acreate2(object, name.c_str(), type, scalar.get(), H5P_DEFAULT, H5P_DEFAULT), doing};
 }
@@ -46,17 +47,20 @@ std::optional<Value> read_scalar(hid_t attribute, const Doing& doing) {
       return v;
     }
     case H5T_STRING: {
-      if (H5Tis_variable_str(type.get()) != 0 || size == 0 || size > most_text_bytes) return std::nullopt;
+      if (H5Tis_variable_str(type.get()) != 0 || size == 0 || size > most_text_bytes)
+        return std::nullopt;
       std::string bytes(size, '\0');
       require(H5Aread(attribute, type.get(), bytes.data()), doing);
       bytes.resize(std::min(bytes.find('\0'), size));
       return clean_text(bytes);
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
-/// A dimension scale shared by the columns (or the values) in a group: netCDF tools see one named dimension.
+/// A dimension scale shared by the columns (or the values) in a group: netCDF tools see one named
+/// dimension.
 void attach_scale(hid_t dataset, hid_t scale, const Doing& doing) {
   require(H5DSattach_scale(dataset, scale, 0), doing);
 }
@@ -86,9 +90,9 @@ DatasetHandle write_vector(hid_t group, const std::string& name, hid_t type, con
     require(H5Pset_shuffle(creation.get()), doing);
     require(H5Pset_deflate(creation.get(), 1), doing);
   }
-  DatasetHandle dataset(H5Dcreate2(group, name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(),
-                                   H5P_DEFAULT),
-                        doing);
+  DatasetHandle dataset(
+      H5Dcreate2(group, name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
+      doing);
   if (rows > 0) require(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), doing);
   return dataset;
 }
@@ -140,9 +144,9 @@ std::vector<Attribute> read_attributes(hid_t object, const Doing& doing) {
   if (info.num_attrs > most_attributes) throw_run_file_error(doing, "too many attributes");
   std::vector<Attribute> out;
   for (hsize_t i = 0; i < info.num_attrs; ++i) {
-    AttributeHandle attribute(H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT,
-                                             H5P_DEFAULT),
-                              doing);
+    AttributeHandle attribute(
+        H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT),
+        doing);
     char name[256];
     const ssize_t length = require(H5Aget_name(attribute.get(), sizeof name, name), doing);
     if (length >= static_cast<ssize_t>(sizeof name)) continue;
@@ -167,7 +171,8 @@ std::string text_attribute(const std::vector<Attribute>& attributes, std::string
 TypeHandle event_type(const Doing& doing) {
   TypeHandle phase(H5Tenum_create(H5T_NATIVE_UINT8), doing);
   for (std::uint8_t p = 0; p <= static_cast<std::uint8_t>(sim::Phase::observation); ++p)
-    require(H5Tenum_insert(phase.get(), sim::to_text(static_cast<sim::Phase>(p)).c_str(), &p), doing);
+    require(H5Tenum_insert(phase.get(), sim::to_text(static_cast<sim::Phase>(p)).c_str(), &p),
+            doing);
 
   TypeHandle row(H5Tcreate(H5T_COMPOUND, sizeof(EventRow)), doing);
   const auto insert = [&](const char* name, std::size_t offset, hid_t type) {
@@ -185,16 +190,18 @@ TypeHandle event_type(const Doing& doing) {
 GroupHandle make_group(hid_t file, const std::string& path, const Doing& doing) {
   PropertiesHandle links(H5Pcreate(H5P_LINK_CREATE), doing);
   PropertiesHandle creation(H5Pcreate(H5P_GROUP_CREATE), doing);
-  require(H5Pset_link_creation_order(creation.get(), H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED), doing);
+  require(H5Pset_link_creation_order(creation.get(), H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED),
+          doing);
   require(H5Pset_obj_track_times(creation.get(), false), doing);
   GroupHandle group;
   for (std::size_t end = 0; end != std::string::npos;) {
     end = path.find('/', end + 1);
     const std::string part = path.substr(0, end);
     const bool is_there = require(H5Lexists(file, part.c_str(), H5P_DEFAULT), doing) > 0;
-    group = GroupHandle(is_there ? H5Gopen2(file, part.c_str(), H5P_DEFAULT)
-                                 : H5Gcreate2(file, part.c_str(), links.get(), creation.get(), H5P_DEFAULT),
-                        doing);
+    group = GroupHandle(
+        is_there ? H5Gopen2(file, part.c_str(), H5P_DEFAULT)
+                 : H5Gcreate2(file, part.c_str(), links.get(), creation.get(), H5P_DEFAULT),
+        doing);
   }
   return group;
 }
@@ -223,14 +230,18 @@ void GrowingDataset::append(const void* data, std::size_t rows, hid_t memory_typ
   const hsize_t start = rows_, count = rows, extent = rows_ + rows;
   require(H5Dset_extent(dataset_.get(), &extent), appending);
   SpaceHandle file_space(H5Dget_space(dataset_.get()), appending);
-  require(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, &start, nullptr, &count, nullptr), appending);
+  require(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, &start, nullptr, &count, nullptr),
+          appending);
   SpaceHandle memory_space(H5Screate_simple(1, &count, nullptr), appending);
-  require(H5Dwrite(dataset_.get(), memory_type, memory_space.get(), file_space.get(), H5P_DEFAULT, data),
+  require(H5Dwrite(dataset_.get(), memory_type, memory_space.get(), file_space.get(), H5P_DEFAULT,
+                   data),
           appending);
   rows_ += rows;
 }
 
-void GrowingDataset::flush() { require(H5Dflush(dataset_.get()), doing("cannot write")); }
+void GrowingDataset::flush() {
+  require(H5Dflush(dataset_.get()), doing("cannot write"));
+}
 
 void GrowingDataset::close() {
   if (!dataset_.reset()) throw_hdf5_error(doing("cannot close"));
@@ -239,9 +250,10 @@ void GrowingDataset::close() {
 void write_table(hid_t file, std::string_view file_name, const Table& table) {
   const Doing doing{file_name, table.path, "cannot write the table"};
   for (const Column& c : table.columns) {
-    check(c.size() == table.rows(), "all columns of a table have the same length", table.path, c.name);
-    check(path_component(c.name) == c.name && c.name != layout::row, "a column's name is a plain word",
-          table.path, c.name);
+    check(c.size() == table.rows(), "all columns of a table have the same length", table.path,
+          c.name);
+    check(path_component(c.name) == c.name && c.name != layout::row,
+          "a column's name is a plain word", table.path, c.name);
   }
   GroupHandle group = make_group(file, table.path, doing);
   write_attribute(group.get(), {"description", table.description}, doing);

@@ -34,15 +34,17 @@ Written read_all(const std::string& path) {
   const RunReader run(path);
   Written written;
   written.events = run.events().size();
-  for (const std::string& name : run.series_names()) written.series.emplace_back(name, run.series(name).value.size());
+  for (const std::string& name : run.series_names())
+    written.series.emplace_back(name, run.series(name).value.size());
   for (const std::string& table : run.table_paths()) run.table(table);
   return written;
 }
 
-/// What `h5clear --status --increment=0` does. The two properties are the library's own (H5Fprivate.h)
-/// and are found by name: the first lets a marked file be opened, the second one whose end is not where
-/// its superblock says. Setting the end to the larger of the two makes every chunk reachable; clearing
-/// the marks alone leaves data that plain readers refuse ("addr overflow").
+/// What `h5clear --status --increment=0` does. The two properties are the library's own
+/// (H5Fprivate.h) and are found by name: the first lets a marked file be opened, the second one
+/// whose end is not where its superblock says. Setting the end to the larger of the two makes every
+/// chunk reachable; clearing the marks alone leaves data that plain readers refuse ("addr
+/// overflow").
 void clear_marks(const std::string& path, const Written& written) {
   const Doing clearing{path, "", "cannot clear the writer's marks"};
   PropertiesHandle access = file_access(path);
@@ -93,10 +95,11 @@ std::size_t salvage(const std::string& from, const std::string& to) {
       if (rows.empty()) break;
       for (const EventRow& e : rows) {
         last = Time(Duration(e.time_ns));
-        writer.event(last, static_cast<sim::Phase>(e.phase), sim::KindId(static_cast<std::size_t>(e.kind)),
-                     sim::SubjectId(static_cast<std::size_t>(e.subject)),
-                     e.cause < 0 ? sim::EventIndex() : sim::EventIndex(static_cast<std::size_t>(e.cause)),
-                     e.value);
+        writer.event(
+            last, static_cast<sim::Phase>(e.phase), sim::KindId(static_cast<std::size_t>(e.kind)),
+            sim::SubjectId(static_cast<std::size_t>(e.subject)),
+            e.cause < 0 ? sim::EventIndex() : sim::EventIndex(static_cast<std::size_t>(e.cause)),
+            e.value);
       }
       events += rows.size();
     }
@@ -107,7 +110,8 @@ std::size_t salvage(const std::string& from, const std::string& to) {
     try {
       const Series s = run.series(name);
       const sim::SeriesId id = writer.series(s.name, s.units, s.long_name);
-      for (std::size_t i = 0; i < s.value.size(); ++i) writer.sample(id, Time(Duration(s.time_ns[i])), s.value[i]);
+      for (std::size_t i = 0; i < s.value.size(); ++i)
+        writer.sample(id, Time(Duration(s.time_ns[i])), s.value[i]);
     } catch (const RunFileError&) {
       // This series is lost.
     }

@@ -18,10 +18,10 @@ struct RepairReport {
   std::size_t events = 0;
 };
 
-/// Makes an ordinary file of what a killed run left: clears the marks that say "a writer has this open",
-/// sets run_state to "failed" with the attributes repaired = 1 and failure = why. Works on a copy and
-/// takes the name in one step, so a file that cannot be repaired is left as it was. Not for a run that
-/// is still going on. Throws RunFileError.
+/// Makes an ordinary file of what a killed run left: clears the marks that say "a writer has this
+/// open", sets run_state to "failed" with the attributes repaired = 1 and failure = why. Works on a
+/// copy and takes the name in one step, so a file that cannot be repaired is left as it was. Not
+/// for a run that is still going on. Throws RunFileError.
 RepairReport repair(const std::string& path);
 
 }  // namespace trainyard::analysis

@@ -6,7 +6,9 @@ namespace trainyard::analysis {
 
 namespace {
 
-bool is_continuation(unsigned char c) { return (c & 0xc0) == 0x80; }
+bool is_continuation(unsigned char c) {
+  return (c & 0xc0) == 0x80;
+}
 
 /// Bytes of the well-formed character at the start of `s`; 0 if there is none (RFC 3629 §4).
 std::size_t character_length(std::string_view s) {

@@ -12,13 +12,12 @@
 /// The layout of a run file, schema "trainyard-run" 1.0 (docs/guide/run-file.md describes it for
 /// readers, docs/decisions/0005-run-file.md says why):
 ///
-///     /                    attributes: schema_name, schema_version, Conventions, creator, …, run_state
-///     /log/events          what happened: one compound row an event
-///     /log/kinds           names of event kinds;  /log/kind_units  the unit of their value
-///     /log/subjects        names of what it happened to
-///     /series/NAME/time_ns, value     a quantity from the instant it changes on
-///     /PATH                any other group with the attribute `rows` is a table, one dataset a column
-///     /summary             attributes, written last
+///     /                    attributes: schema_name, schema_version, Conventions, creator, …,
+///     run_state /log/events          what happened: one compound row an event /log/kinds names of
+///     event kinds;  /log/kind_units  the unit of their value /log/subjects        names of what it
+///     happened to /series/NAME/time_ns, value     a quantity from the instant it changes on /PATH
+///     any other group with the attribute `rows` is a table, one dataset a column /summary
+///     attributes, written last
 namespace trainyard::analysis {
 
 /// A file that cannot be written, read or understood. The text names file, object and reason.
@@ -67,8 +66,8 @@ inline constexpr const char* row = "row";
 inline constexpr std::size_t name_bytes = 160;
 inline constexpr std::size_t unit_bytes = 32;
 
-/// 16,384 rows a chunk appended fastest in our measurements (docs/decisions/0005-run-file.md). Series
-/// are many and short.
+/// 16,384 rows a chunk appended fastest in our measurements (docs/decisions/0005-run-file.md).
+/// Series are many and short.
 inline constexpr std::size_t event_chunk = 16384;
 inline constexpr std::size_t series_chunk = 1024;
 inline constexpr std::size_t name_chunk = 256;
@@ -76,22 +75,24 @@ inline constexpr std::size_t name_chunk = 256;
 }  // namespace layout
 
 /// The time of a row that was made room for but not written: HDF5 may note that a dataset has grown
-/// before it writes the rows. Only a killed or growing file has such rows, at its end; readers drop them.
+/// before it writes the rows. Only a killed or growing file has such rows, at its end; readers drop
+/// them.
 inline constexpr std::int64_t unwritten_ns = std::numeric_limits<std::int64_t>::min();
 
 /// A row of log/events in memory; the file holds the same fields without padding.
 struct EventRow {
   std::int64_t time_ns = 0;
-  std::int64_t cause = -1;    // row of the event that led to this one; -1: none known
-  double value = 0.0;         // in the unit of its kind
-  std::int32_t kind = 0;      // row of log/kinds
-  std::int32_t subject = 0;   // row of log/subjects
-  std::uint8_t phase = 0;     // sim::Phase
+  std::int64_t cause = -1;   // row of the event that led to this one; -1: none known
+  double value = 0.0;        // in the unit of its kind
+  std::int32_t kind = 0;     // row of log/kinds
+  std::int32_t subject = 0;  // row of log/subjects
+  std::uint8_t phase = 0;    // sim::Phase
   friend bool operator==(const EventRow&, const EventRow&) = default;
 };
 
 /// One component of a path in the file from a name a user chose: '/' and a leading '.' would mean
-/// something to HDF5, control characters to nobody. Those bytes become %XX; an empty name becomes "%".
+/// something to HDF5, control characters to nobody. Those bytes become %XX; an empty name becomes
+/// "%".
 std::string path_component(std::string_view name);
 
 /// Valid UTF-8, whatever came in: bytes that are not become '?'. For text read from damaged files.

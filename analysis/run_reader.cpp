@@ -5,6 +5,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "analysis/guarded_file.hpp"
 #include "analysis/hdf5_io.hpp"
 #include "sim/wait.hpp"
 
@@ -117,17 +118,21 @@ void RunReader::Impl::check_events(const std::vector<EventRow>& rows, std::size_
       refuse("has subject " + std::to_string(e.subject) + " of " + std::to_string(subjects.size()));
     if (e.cause < -1 || e.cause >= static_cast<std::int64_t>(first + i))
       refuse("has a cause that is not earlier: " + std::to_string(e.cause));
-    if (e.phase > static_cast<std::uint8_t>(sim::Phase::observation)) refuse("has an unknown phase");
+    if (e.phase > static_cast<std::uint8_t>(sim::Phase::observation))
+      refuse("has an unknown phase");
   }
 }
 
 void RunReader::Impl::find_tables(const std::string& group, std::size_t depth, std::size_t& seen,
                                   std::vector<std::string>& out) const {
-  if (depth > deepest) throw_run_file_error({path, group, "cannot list"}, "groups are nested too deep");
+  if (depth > deepest)
+    throw_run_file_error({path, group, "cannot list"}, "groups are nested too deep");
   for (const std::string& name : file.members(group, most_objects)) {
-    if (++seen > most_objects) throw_run_file_error({path, group, "cannot list"}, "too many objects");
+    if (++seen > most_objects)
+      throw_run_file_error({path, group, "cannot list"}, "too many objects");
     const std::string full = group == "/" ? name : group + '/' + name;
-    if (group == "/" && (name == "log" || name == layout::series || name == layout::summary)) continue;
+    if (group == "/" && (name == "log" || name == layout::series || name == layout::summary))
+      continue;
     if (!file.is_group(full)) continue;
     if (find(file.attributes(full), "rows") != nullptr)
       out.push_back(full);
@@ -138,11 +143,13 @@ void RunReader::Impl::find_tables(const std::string& group, std::size_t depth, s
 
 void RunReader::Impl::find_series(const std::string& group, std::size_t depth, std::size_t& seen,
                                   std::vector<std::string>& out) const {
-  if (depth > deepest) throw_run_file_error({path, group, "cannot list"}, "groups are nested too deep");
+  if (depth > deepest)
+    throw_run_file_error({path, group, "cannot list"}, "groups are nested too deep");
   bool has_time = false, has_value = false;
   std::vector<std::string> below;
   for (const std::string& name : file.members(group, most_objects)) {
-    if (++seen > most_objects) throw_run_file_error({path, group, "cannot list"}, "too many objects");
+    if (++seen > most_objects)
+      throw_run_file_error({path, group, "cannot list"}, "too many objects");
     const std::string full = group + '/' + name;
     if (file.is_group(full))
       below.push_back(full);
@@ -151,7 +158,8 @@ void RunReader::Impl::find_series(const std::string& group, std::size_t depth, s
     else if (name == layout::value)
       has_value = true;
   }
-  if (has_time && has_value && depth > 0) out.push_back(group.substr(std::string_view("series/").size()));
+  if (has_time && has_value && depth > 0)
+    out.push_back(group.substr(std::string_view("series/").size()));
   for (const std::string& full : below) find_series(full, depth + 1, seen, out);
 }
 
@@ -164,16 +172,27 @@ RunReader::~RunReader() = default;
 RunReader::RunReader(RunReader&&) noexcept = default;
 RunReader& RunReader::operator=(RunReader&&) noexcept = default;
 
-const std::string& RunReader::path() const { return impl_->path; }
-RunState RunReader::state() const { return impl_->state; }
-const std::vector<Attribute>& RunReader::attributes() const { return impl_->about; }
-const Value* RunReader::attribute(std::string_view name) const { return find(impl_->about, name); }
-std::string RunReader::text(std::string_view name) const { return text_attribute(impl_->about, name); }
+const std::string& RunReader::path() const {
+  return impl_->path;
+}
+RunState RunReader::state() const {
+  return impl_->state;
+}
+const std::vector<Attribute>& RunReader::attributes() const {
+  return impl_->about;
+}
+const Value* RunReader::attribute(std::string_view name) const {
+  return find(impl_->about, name);
+}
+std::string RunReader::text(std::string_view name) const {
+  return text_attribute(impl_->about, name);
+}
 
 std::optional<std::string> RunReader::notice() const {
   if (!is_finished())
-    return path() + ": the run did not finish: it was stopped, or is still going on. What it had written "
-                    "is shown; there are no results of the whole run.";
+    return path() +
+           ": the run did not finish: it was stopped, or is still going on. What it had written "
+           "is shown; there are no results of the whole run.";
   if (attribute("repaired") != nullptr)
     return path() + ": the run did not finish; the file was repaired afterwards.";
   return std::nullopt;
@@ -181,7 +200,8 @@ std::optional<std::string> RunReader::notice() const {
 
 std::size_t RunReader::event_count() const {
   silence_hdf5();
-  return impl_->is_whole() ? impl_->file.rows(layout::events) : impl_->file.written_events(layout::events);
+  return impl_->is_whole() ? impl_->file.rows(layout::events)
+                           : impl_->file.written_events(layout::events);
 }
 
 std::vector<EventRow> RunReader::events(std::size_t first, std::size_t most) const {

@@ -10,17 +10,18 @@
 #include "analysis/run_file.hpp"
 #include "analysis/table.hpp"
 
-/// Reads run files: finished ones, those of a killed process, and those still being written. Everything
-/// comes back as plain data that stays valid when the reader is gone.
+/// Reads run files: finished ones, those of a killed process, and those still being written.
+/// Everything comes back as plain data that stays valid when the reader is gone.
 ///
 ///     RunReader run("run.h5");
 ///     if (auto notice = run.notice()) std::cerr << *notice << '\n';
 ///     for (const EventRow& e : run.events())
 ///       std::cout << e.time_ns << ' ' << run.kinds()[e.kind].name << '\n';
 ///
-/// A damaged file ends in RunFileError with file, object and reason: what the rows point at is checked
-/// here (kinds, subjects, causes, phases), what the file claims is checked before it is read
-/// (hdf5_io.hpp). The remaining risk is a mistake in libhdf5 itself; a test feeds it damaged files.
+/// A damaged file ends in RunFileError with file, object and reason: what the rows point at is
+/// checked here (kinds, subjects, causes, phases), what the file claims is checked before it is
+/// read (guarded_file.hpp). The remaining risk is a mistake in libhdf5 itself; a test feeds it
+/// damaged files.
 namespace trainyard::analysis {
 
 struct Kind {
@@ -29,8 +30,8 @@ struct Kind {
   friend bool operator==(const Kind&, const Kind&) = default;
 };
 
-/// From time_ns[i] on the quantity is value[i], until the next. Of several samples at one instant the
-/// last one counts.
+/// From time_ns[i] on the quantity is value[i], until the next. Of several samples at one instant
+/// the last one counts.
 struct Series {
   std::string name;
   std::string units;
@@ -50,7 +51,8 @@ class RunReader {
   const std::string& path() const;
   RunState state() const;
   bool is_finished() const { return state() != RunState::running; }
-  /// What the reader of a report must know: that the run did not finish, or that the file was repaired.
+  /// What the reader of a report must know: that the run did not finish, or that the file was
+  /// repaired.
   std::optional<std::string> notice() const;
 
   /// Of the whole file: creator, seed, scenario, …

@@ -22,8 +22,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// zlib takes and returns its state for every chunk, and glibc gives the memory back to the kernel each
-/// time. Keeping it made appending 1.7 times faster (16,384 rows a chunk) on a virtual machine.
+/// zlib takes and returns its state for every chunk, and glibc gives the memory back to the kernel
+/// each time. Keeping it made appending 1.7 times faster (16,384 rows a chunk) on a virtual
+/// machine.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   static const bool done = [] {
@@ -58,7 +59,8 @@ void rename_file(const std::string& from, const std::string& to) {
 }
 
 FileHandle open_for_change(const std::string& path) {
-  return {H5Fopen(path.c_str(), H5F_ACC_RDWR, file_access(path).get()), {path, "", "cannot open for writing"}};
+  return {H5Fopen(path.c_str(), H5F_ACC_RDWR, file_access(path).get()),
+          {path, "", "cannot open for writing"}};
 }
 
 void close_file(FileHandle& file, const std::string& path) {
@@ -86,7 +88,8 @@ struct RunWriter::Impl {
       const Doing doing{file_name, path, "cannot make the dataset"};
       const TypeHandle type = text_type(bytes, doing);
       const std::string empty(bytes, '\0');
-      dataset = GrowingDataset(file, file_name, path, type, layout::name_chunk, type.get(), empty.data());
+      dataset =
+          GrowingDataset(file, file_name, path, type, layout::name_chunk, type.get(), empty.data());
       write_attribute(dataset.id(), {"long_name", std::string(what)}, doing);
     }
     void append_new() {
@@ -136,13 +139,18 @@ void RunWriter::Impl::create(const RunInfo& info) {
                     doing("cannot create"));
 
   const Doing writing = doing("cannot write the attributes");
-  std::vector<Attribute> about = {
-      {"schema_name", layout::schema_name},      {"schema_version", layout::schema_version},
-      {"Conventions", "CF-1.8"},                 {"creator", info.creator},
-      {"creator_version", info.creator_version}, {"git_commit", info.git_commit},
-      {"command_line", info.command_line},       {"seed", info.seed},
-      {"scenario_name", info.scenario_name},     {"scenario_sha256", sha256(info.scenario)},
-      {"scenario", info.scenario},               {"run_state", std::string(name_of(RunState::running))}};
+  std::vector<Attribute> about = {{"schema_name", layout::schema_name},
+                                  {"schema_version", layout::schema_version},
+                                  {"Conventions", "CF-1.8"},
+                                  {"creator", info.creator},
+                                  {"creator_version", info.creator_version},
+                                  {"git_commit", info.git_commit},
+                                  {"command_line", info.command_line},
+                                  {"seed", info.seed},
+                                  {"scenario_name", info.scenario_name},
+                                  {"scenario_sha256", sha256(info.scenario)},
+                                  {"scenario", info.scenario},
+                                  {"run_state", std::string(name_of(RunState::running))}};
   if (info.planned) about.push_back({"planned_duration_ns", std::int64_t{info.planned->count()}});
   for (const Attribute& a : about) write_attribute(file.get(), a, writing);
 
@@ -153,10 +161,11 @@ void RunWriter::Impl::create(const RunInfo& info) {
   require(H5Tpack(packed_rows.get()), writing);
   EventRow unwritten;
   unwritten.time_ns = unwritten_ns;
-  events = GrowingDataset(file.get(), path, layout::events, packed_rows, layout::event_chunk, row_type.get(),
-                          &unwritten);
+  events = GrowingDataset(file.get(), path, layout::events, packed_rows, layout::event_chunk,
+                          row_type.get(), &unwritten);
   write_attribute(events.id(), {"long_name", "what happened, in order"}, writing);
-  for (const auto& [field, unit] : {std::pair("time_ns_units", "ns"), std::pair("value_units", "see log/kind_units")})
+  for (const auto& [field, unit] :
+       {std::pair("time_ns_units", "ns"), std::pair("value_units", "see log/kind_units")})
     write_attribute(events.id(), {field, unit}, writing);
   kind_units.bytes = layout::unit_bytes;
   kinds.create(file.get(), path, layout::kinds, "names of event kinds, by number");
@@ -175,12 +184,13 @@ void RunWriter::Impl::create_series(hid_t in, Series& s) {
   GroupHandle group = make_group(in, where, writing);
   TypeHandle int64(H5Tcopy(H5T_NATIVE_INT64), writing), real(H5Tcopy(H5T_NATIVE_DOUBLE), writing);
   const double no_value = std::numeric_limits<double>::quiet_NaN();
-  s.times = GrowingDataset(in, path, where + '/' + layout::time_ns, int64, layout::series_chunk, int64.get(),
-                           &unwritten_ns);
-  s.values = GrowingDataset(in, path, where + '/' + layout::value, real, layout::series_chunk, real.get(),
-                            &no_value);
+  s.times = GrowingDataset(in, path, where + '/' + layout::time_ns, int64, layout::series_chunk,
+                           int64.get(), &unwritten_ns);
+  s.values = GrowingDataset(in, path, where + '/' + layout::value, real, layout::series_chunk,
+                            real.get(), &no_value);
   write_attribute(s.times.id(), {"units", "ns"}, writing);
-  write_attribute(s.times.id(), {"long_name", "simulated time since the start of the run"}, writing);
+  write_attribute(s.times.id(), {"long_name", "simulated time since the start of the run"},
+                  writing);
   write_attribute(s.values.id(), {"units", s.units}, writing);
   write_attribute(s.values.id(), {"long_name", s.long_name}, writing);
   write_attribute(s.values.id(), {"interpolation", "holds until the next sample"}, writing);
@@ -225,7 +235,8 @@ void RunWriter::Impl::finish_copy(const Ending& ending) {
   summary.reset();
 
   for (const Attribute& a : ending.attributes) write_attribute(copy.get(), a, writing);
-  write_attribute(copy.get(), {"simulated_duration_ns", std::int64_t{ending.simulated.count()}}, writing);
+  write_attribute(copy.get(), {"simulated_duration_ns", std::int64_t{ending.simulated.count()}},
+                  writing);
   if (!ending.failure.empty()) write_attribute(copy.get(), {"failure", ending.failure}, writing);
   write_attribute(copy.get(), {"run_state", std::string(name_of(ending.state))}, writing);
   close_file(copy, path);
@@ -250,7 +261,8 @@ RunWriter::~RunWriter() {
 }
 
 sim::KindId RunWriter::kind(std::string_view name, std::string_view unit_of_value) {
-  if (const auto known = impl_->kind_of.find(name); known != impl_->kind_of.end()) return known->second;
+  if (const auto known = impl_->kind_of.find(name); known != impl_->kind_of.end())
+    return known->second;
   const sim::KindId id(impl_->kinds.all.size());
   impl_->kinds.all.emplace_back(name);
   impl_->kind_units.all.emplace_back(unit_of_value);
@@ -259,15 +271,18 @@ sim::KindId RunWriter::kind(std::string_view name, std::string_view unit_of_valu
 }
 
 sim::SubjectId RunWriter::subject(std::string_view name) {
-  if (const auto known = impl_->subject_of.find(name); known != impl_->subject_of.end()) return known->second;
+  if (const auto known = impl_->subject_of.find(name); known != impl_->subject_of.end())
+    return known->second;
   const sim::SubjectId id(impl_->subjects.all.size());
   impl_->subjects.all.emplace_back(name);
   impl_->subject_of.emplace(name, id);
   return id;
 }
 
-sim::SeriesId RunWriter::series(std::string_view name, std::string_view units, std::string_view long_name) {
-  if (const auto known = impl_->series_of.find(name); known != impl_->series_of.end()) return known->second;
+sim::SeriesId RunWriter::series(std::string_view name, std::string_view units,
+                                std::string_view long_name) {
+  if (const auto known = impl_->series_of.find(name); known != impl_->series_of.end())
+    return known->second;
   check(!name.empty(), "a series has a name");
   const sim::SeriesId id(impl_->series.size());
   impl_->series.emplace_back();
@@ -280,12 +295,14 @@ sim::SeriesId RunWriter::series(std::string_view name, std::string_view units, s
   return id;
 }
 
-sim::EventIndex RunWriter::event(Time when, sim::Phase phase, sim::KindId kind, sim::SubjectId subject,
-                                 sim::EventIndex cause, double value) {
+sim::EventIndex RunWriter::event(Time when, sim::Phase phase, sim::KindId kind,
+                                 sim::SubjectId subject, sim::EventIndex cause, double value) {
   Impl& w = *impl_;
   check(kind.index() < w.kinds.all.size(), "an event has a registered kind", kind.index());
-  check(subject.index() < w.subjects.all.size(), "an event has a registered subject", subject.index());
-  check(!cause.is_valid() || cause.index() < w.events_seen, "a cause comes before its effect", cause.index());
+  check(subject.index() < w.subjects.all.size(), "an event has a registered subject",
+        subject.index());
+  check(!cause.is_valid() || cause.index() < w.events_seen, "a cause comes before its effect",
+        cause.index());
   EventRow& row = w.rows.emplace_back();
   row.time_ns = when.time_since_epoch().count();
   row.cause = cause.is_valid() ? static_cast<std::int64_t>(cause.index()) : -1;
@@ -298,7 +315,8 @@ sim::EventIndex RunWriter::event(Time when, sim::Phase phase, sim::KindId kind, 
 }
 
 void RunWriter::sample(sim::SeriesId series, Time when, double value) {
-  check(series.index() < impl_->series.size(), "a sample belongs to a registered series", series.index());
+  check(series.index() < impl_->series.size(), "a sample belongs to a registered series",
+        series.index());
   Impl::Series& s = impl_->series[series.index()];
   s.time_ns.push_back(when.time_since_epoch().count());
   s.value.push_back(value);

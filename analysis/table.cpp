@@ -11,10 +11,14 @@ namespace {
 
 Column::Cells empty_cells(ColumnType type) {
   switch (type) {
-    case ColumnType::int64: return std::vector<std::int64_t>{};
-    case ColumnType::uint64: return std::vector<std::uint64_t>{};
-    case ColumnType::real: return std::vector<double>{};
-    case ColumnType::text: return std::vector<std::string>{};
+    case ColumnType::int64:
+      return std::vector<std::int64_t>{};
+    case ColumnType::uint64:
+      return std::vector<std::uint64_t>{};
+    case ColumnType::real:
+      return std::vector<double>{};
+    case ColumnType::text:
+      return std::vector<std::string>{};
   }
   return {};
 }

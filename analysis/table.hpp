@@ -9,7 +9,8 @@
 #include <vector>
 
 /// Plain tables: what a run file holds beside its event log and its series. A table knows where it
-/// lives in the file, and each column knows its unit, so whoever shows or exports it needs no model.
+/// lives in the file, and each column knows its unit, so whoever shows or exports it needs no
+/// model.
 ///
 ///     Table saves = Table::with("jobs/llm/checkpoints", "one row a save", {
 ///         {"start_ns", "ns", "instant the save began", ColumnType::int64},
@@ -59,8 +60,8 @@ struct Table {
   static Table with(std::string path, std::string description, std::vector<Column> columns);
 
   std::size_t rows() const { return columns.empty() ? 0 : columns.front().size(); }
-  /// One value a column. A whole number may go into a column of reals; any other difference of type is
-  /// our own mistake (CheckFailed).
+  /// One value a column. A whole number may go into a column of reals; any other difference of type
+  /// is our own mistake (CheckFailed).
   void add_row(const std::vector<Value>& row);
   /// Null if there is none of that name.
   const Column* find(std::string_view column) const;
@@ -71,9 +72,9 @@ struct Table {
 /// GPU-nanoseconds: 16,384 GPUs for 54 days are 7.6e19, more than 64 bits hold.
 using GpuNanoseconds = __int128;
 
-/// A ledger as a table with the columns account, gpu_ns_high (signed), gpu_ns_low (unsigned) and, for
-/// convenience, gpu_s. The exact amount is high * 2^64 + low. `attributes` should say what it must sum
-/// to: gpus and duration_ns.
+/// A ledger as a table with the columns account, gpu_ns_high (signed), gpu_ns_low (unsigned) and,
+/// for convenience, gpu_s. The exact amount is high * 2^64 + low. `attributes` should say what it
+/// must sum to: gpus and duration_ns.
 Table ledger_table(std::string path, std::string description,
                    std::span<const std::pair<std::string, GpuNanoseconds>> accounts,
                    std::vector<Attribute> attributes = {});

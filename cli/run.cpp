@@ -110,6 +110,8 @@ Exit run_command(const Arguments& arguments) {
   options.command_line = command_line(arguments);
   options.version = version();
   options.commit = commit();
+  options.version = version();
+  options.commit = commit();
   options.resolved = read->resolved;
   options.unread_no_effect = scenarios::settings_without_effect(*read);
 

@@ -18,7 +18,8 @@ std::vector<Diagnostic> check_scenario(const ReadResult& read) {
     for (const Problem& p : problems) found.push_back(read.locate(p, prefix));
   };
 
-  for (const Problem& p : topologies::build_fabric(s.cluster.fabric, host_shape(s.cluster)).problems) {
+  for (const Problem& p :
+       topologies::build_fabric(s.cluster.fabric, host_shape(s.cluster)).problems) {
     // What the builder says of servers is written one level up.
     const bool of_server = p.path.rfind("server", 0) == 0;
     found.push_back(read.locate(p, of_server ? "cluster" : "cluster.fabric"));
@@ -28,14 +29,25 @@ std::vector<Diagnostic> check_scenario(const ReadResult& read) {
     const Problems impossible = models::check_plan(job, s.cluster.server.gpus);
     report(impossible, path);
     report(models::check_precision(job, s.cluster.server.gpu), path);
-    if (impossible.empty()) report(models::check_memory(job, s.cluster.server.gpu, s.cluster.server.gpus), path);
+    if (impossible.empty())
+      report(models::check_memory(job, s.cluster.server.gpu, s.cluster.server.gpus), path);
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Diagnostic& a, const Diagnostic& b) { return a.file == b.file && a.line < b.line; });
+  // In the order of lines within each file; files in the order in which they were first named.
+  std::vector<std::string> files;
+  const auto file_number = [&](const Diagnostic& d) {
+    const auto at = std::find(files.begin(), files.end(), d.file);
+    if (at == files.end()) files.push_back(d.file);
+    return std::size_t(at - files.begin());
+  };
+  for (const Diagnostic& d : found) file_number(d);
+  std::stable_sort(found.begin(), found.end(), [&](const Diagnostic& a, const Diagnostic& b) {
+    return std::pair(file_number(a), a.line) < std::pair(file_number(b), b.line);
+  });
   return found;
 }
 
-ReadResult load_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+ReadResult load_scenario(const std::filesystem::path& file,
+                         const std::vector<std::string>& overrides) {
   ReadResult read = read_scenario(file, overrides);
   if (read.ok()) read.diagnostics = check_scenario(read);
   return read;
@@ -44,9 +56,11 @@ ReadResult load_scenario(const std::filesystem::path& file, const std::vector<st
 std::vector<std::string> scenario_warnings(const Scenario& scenario) {
   std::vector<std::string> warnings;
   for (const auto& [name, job] : scenario.jobs) {
-    const models::MemoryEstimate memory = models::memory_estimate(models::make_plan(job), job.software, scenario.cluster.server.gpu);
+    const models::MemoryEstimate memory =
+        models::memory_estimate(models::make_plan(job), job.software, scenario.cluster.server.gpu);
     if (memory.share() > 0.9)
-      warnings.push_back("jobs." + name + ": memory is " + std::to_string(int(std::lround(memory.share() * 100))) +
+      warnings.push_back("jobs." + name + ": memory is " +
+                         std::to_string(int(std::lround(memory.share() * 100))) +
                          " % full; a caching allocator may fail above 90 %");
   }
   return warnings;

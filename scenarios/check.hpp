@@ -8,14 +8,17 @@
 
 namespace trainyard::scenarios {
 
-/// What only the parts know of a scenario that reads well: the fabric can be cabled, every job's layout is possible
-/// and fits in memory. In the order of the file. Empty: the scenario can run.
+/// What only the parts know of a scenario that reads well: the fabric can be cabled, every job's
+/// layout is possible and fits in memory. In the order of the file. Empty: the scenario can run.
 std::vector<Diagnostic> check_scenario(const ReadResult& read);
 
-/// read_scenario() and check_scenario(): what every command starts with. All mistakes are in `diagnostics`.
-ReadResult load_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
+/// read_scenario() and check_scenario(): what every command starts with. All mistakes are in
+/// `diagnostics`.
+ReadResult load_scenario(const std::filesystem::path& file,
+                         const std::vector<std::string>& overrides = {});
 
-/// What should be read before the results are believed: memory close to its limit, counts that hide something.
+/// What should be read before the results are believed: memory close to its limit, counts that hide
+/// something.
 std::vector<std::string> scenario_warnings(const Scenario& scenario);
 
 }  // namespace trainyard::scenarios

@@ -80,7 +80,8 @@ class NoEffect {
     if (p.tensor == 1) {
       idle(path + ".parallel.sequence_parallel", "there is no tensor parallelism (tensor is 1)");
       for (const char* pass : {"forward", "backward"})
-        idle(path + ".software.tensor_overlap_" + pass, "there is no tensor parallelism (tensor is 1)");
+        idle(path + ".software.tensor_overlap_" + pass,
+             "there is no tensor parallelism (tensor is 1)");
     } else if (!p.sequence_parallel) {
       for (const char* pass : {"forward", "backward"})
         idle(path + ".software.tensor_overlap_" + pass,

@@ -2,7 +2,8 @@
 
 namespace trainyard::scenarios {
 
-PowerMeter::PowerMeter(const Scenario& scenario, World& world, Watts switches, sim::Recorder& recorder)
+PowerMeter::PowerMeter(const Scenario& scenario, World& world, Watts switches,
+                       sim::Recorder& recorder)
     : scenario_(scenario),
       world_(world),
       switches_(switches),
@@ -16,7 +17,8 @@ Watts PowerMeter::present() {
   const auto of_servers = [&](std::int64_t servers, Watts gpu) {
     return (gpu * server.gpus + server.power_overhead) * double(servers);
   };
-  Watts power = switches_ + of_servers(shape.servers - world_.pool().down_servers() - world_.pool().held_servers(),
+  Watts power = switches_ + of_servers(shape.servers - world_.pool().down_servers() -
+                                           world_.pool().held_servers(),
                                        server.gpu.power_idle);
   for (const World::JobWorld& j : world_.jobs()) {
     const models::Job& job = *j.job;
@@ -26,12 +28,16 @@ Watts PowerMeter::present() {
         break;
       case JobState::saving:
       case JobState::loading:
-      case JobState::detecting: power += of_servers(job.servers_held(), models::communicating_power(server.gpu)); break;
+      case JobState::detecting:
+        power += of_servers(job.servers_held(), models::communicating_power(server.gpu));
+        break;
       case JobState::queued:
       case JobState::starting:
       case JobState::replacing:
       case JobState::waiting:
-      case JobState::done: power += of_servers(job.servers_held(), server.gpu.power_idle); break;
+      case JobState::done:
+        power += of_servers(job.servers_held(), server.gpu.power_idle);
+        break;
     }
   }
   return power;

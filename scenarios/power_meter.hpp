@@ -5,21 +5,23 @@
 #include "scenarios/world.hpp"
 #include "sim/recorder.hpp"
 
-/// Power of all servers and switches as a step function of time, and its integral: exact, since between two events
-/// nothing changes (never sampled).
+/// Power of all servers and switches as a step function of time, and its integral: exact, since
+/// between two events nothing changes (never sampled).
 ///
-///     training       mean power of the step profile         saving, loading, detecting    GPUs as in a collective
-///     starting, replacing, waiting, idle servers            GPUs idle
-///     servers that are down                                 nothing
+///     training       mean power of the step profile         saving, loading, detecting    GPUs as
+///     in a collective starting, replacing, waiting, idle servers            GPUs idle servers that
+///     are down                                 nothing
 ///
-/// The rest of a server draws its `power_overhead` whenever the server is up; the switches always draw theirs.
+/// The rest of a server draws its `power_overhead` whenever the server is up; the switches always
+/// draw theirs.
 namespace trainyard::scenarios {
 
 class PowerMeter {
  public:
   PowerMeter(const Scenario& scenario, World& world, Watts switches, sim::Recorder& recorder);
 
-  /// Call after every event, before time moves on: from now on the cluster draws what its state says.
+  /// Call after every event, before time moves on: from now on the cluster draws what its state
+  /// says.
   void observe(Time now);
   /// Up to the last observe().
   Joules energy() const { return energy_; }

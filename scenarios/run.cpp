@@ -17,9 +17,10 @@
 namespace trainyard::scenarios {
 namespace {
 
-using Wall = std::chrono::steady_clock;   // progress messages and wall_s only; no result depends on it
+using Wall =
+    std::chrono::steady_clock;  // progress messages and wall_s only; no result depends on it
 
-constexpr std::uint64_t events_between_looks = 64;   // at the wall clock and the cancel flag
+constexpr std::uint64_t events_between_looks = 64;  // at the wall clock and the cancel flag
 constexpr auto flush_each = std::chrono::seconds(1);
 constexpr auto progress_each = std::chrono::milliseconds(100);
 
@@ -32,8 +33,8 @@ class Observer {
         down_(recorder.series("servers_down", "1", "servers in repair or cut off")),
         spares_(recorder.series("spares_free", "1", "warm spares at hand")) {
     for (const World::JobWorld& j : world.jobs())
-      steps_.push_back({recorder.series("jobs/" + analysis::path_component(j.name) + "/step_time", "s",
-                                        "time of one step; 0 while the job does not train")});
+      steps_.push_back({recorder.series("jobs/" + analysis::path_component(j.name) + "/step_time",
+                                        "s", "time of one step; 0 while the job does not train")});
   }
 
   void observe(Time now) {
@@ -41,7 +42,8 @@ class Observer {
     sample(spares_, last_spares_, double(world_.pool().spare_servers()), now);
     for (std::size_t j = 0; j < steps_.size(); ++j) {
       const models::Job& job = *world_.jobs()[j].job;
-      const models::StepProfile* profile = job.state() == models::JobState::training ? job.current_profile() : nullptr;
+      const models::StepProfile* profile =
+          job.state() == models::JobState::training ? job.current_profile() : nullptr;
       sample(steps_[j].series, steps_[j].last, profile ? to_seconds(profile->step) : 0.0, now);
     }
   }
@@ -83,8 +85,9 @@ JobResult job_result(const Scenario& scenario, World& world, const World::JobWor
   out.step_s = stats.step_s;
   out.steps_kept = stats.steps_kept;
   out.tokens = stats.tokens;
-  const models::Operands operands =
-      spec.parallel.precision == models::Precision::fp8 ? models::Operands::fp8 : models::Operands::bits16;
+  const models::Operands operands = spec.parallel.precision == models::Precision::fp8
+                                        ? models::Operands::fp8
+                                        : models::Operands::bits16;
   const double peak = models::peak_flops(scenario.cluster.server.gpu, operands) * spec.gpus;
   const double in_steps_s = stats.step_s * double(stats.steps_kept);
   if (in_steps_s > 0) {
@@ -102,7 +105,8 @@ JobResult job_result(const Scenario& scenario, World& world, const World::JobWor
   if (!job.profiles().empty()) out.first_profile = *job.profiles().front();
   const std::vector<topologies::HostId> servers = first_placement(scenario, spec).servers;
   out.expected_interruptions =
-      world.clocks().rate_per_s(std::int64_t(servers.size()), world.pool().leaves_of(servers)) * to_seconds(stats.wall);
+      world.clocks().rate_per_s(std::int64_t(servers.size()), world.pool().leaves_of(servers)) *
+      to_seconds(stats.wall);
   return out;
 }
 
@@ -115,19 +119,24 @@ void add_warnings(const Scenario& scenario, World& world, RunResult& result) {
     const double step_s = to_seconds(p.step);
     if (step_s <= 0) continue;
     double exposed = 0;
-    for (const models::StepPart part : {models::StepPart::exposed_tp, models::StepPart::exposed_dp, models::StepPart::exposed_pp,
-                                        models::StepPart::exposed_cp, models::StepPart::exposed_ep})
+    for (const models::StepPart part :
+         {models::StepPart::exposed_tp, models::StepPart::exposed_dp, models::StepPart::exposed_pp,
+          models::StepPart::exposed_cp, models::StepPart::exposed_ep})
       exposed += to_seconds(p.part(part));
     if (exposed > 0.3 * step_s)
-      result.warnings.push_back("jobs." + j.name + ": " + std::to_string(int(std::lround(100 * exposed / step_s))) +
-                                " % of the step is exposed communication; above 30 % a job scales poorly");
+      result.warnings.push_back(
+          "jobs." + j.name + ": " + std::to_string(int(std::lround(100 * exposed / step_s))) +
+          " % of the step is exposed communication; above 30 % a job scales poorly");
     const models::JobStats stats = j.job->stats();
     if (stats.saves_late > 0)
       result.warnings.push_back("jobs." + j.name + ": " + std::to_string(stats.saves_late) +
-                                " saves were due before the one before them was complete: the store is too slow for this interval");
+                                " saves were due before the one before them was complete: the "
+                                "store is too slow for this interval");
     if (r.interruptions > 0 && r.checkpoints == 0)
-      result.warnings.push_back("jobs." + j.name + ": no save was ever completed, so every failure lost all work");
-    for (const std::string& note : p.notes) result.warnings.push_back("jobs." + j.name + ": " + note);
+      result.warnings.push_back("jobs." + j.name +
+                                ": no save was ever completed, so every failure lost all work");
+    for (const std::string& note : p.notes)
+      result.warnings.push_back("jobs." + j.name + ": " + note);
   }
 }
 
@@ -141,7 +150,8 @@ void add_no_effect(const Scenario& scenario, RunResult& result) {
   if (scenario.failures.enabled)
     for (const auto& [name, cls] : scenario.failures.classes)
       if (strikes[name] == 0)
-        result.no_effect.push_back("failures.classes." + name + ": struck no server of a job in this run");
+        result.no_effect.push_back("failures.classes." + name +
+                                   ": struck no server of a job in this run");
   if (scenario.cluster.spares > 0 && interruptions == 0)
     result.no_effect.push_back("cluster.spares: nothing failed, so no spare was taken");
 }
@@ -209,7 +219,8 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
       flushed = now;
     }
     if (options.progress && now - shown >= progress_each) {
-      options.progress(to_seconds(engine.now()) / to_seconds(scenario.duration), engine.now(), engine.events_processed());
+      options.progress(to_seconds(engine.now()) / to_seconds(scenario.duration), engine.now(),
+                       engine.events_processed());
       shown = now;
     }
   }
@@ -240,11 +251,13 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     for (std::size_t a = 0; a < models::accounts; ++a)
       engine.note(std::uint64_t(j.job->ledger()[static_cast<models::Account>(a)]));
   }
-  const models::GpuNanoseconds all = models::GpuNanoseconds(result.cluster.gpus) * engine.now().time_since_epoch().count();
-  check(result.cluster.ledger.total() == all, "every GPU-nanosecond of the cluster is in exactly one account");
+  const models::GpuNanoseconds all =
+      models::GpuNanoseconds(result.cluster.gpus) * engine.now().time_since_epoch().count();
+  check(result.cluster.ledger.total() == all,
+        "every GPU-nanosecond of the cluster is in exactly one account");
   double down = 0;
-  for (const models::Account a : {models::Account::down_repair, models::Account::down_fed, models::Account::down_cooled,
-                                  models::Account::down_connected})
+  for (const models::Account a : {models::Account::down_repair, models::Account::down_fed,
+                                  models::Account::down_cooled, models::Account::down_connected})
     down += result.cluster.ledger.gpu_s(a);
   result.cluster.availability = all > 0 ? 1 - down / (double(all) * 1e-9) : 1;
   result.fingerprint = to_text(engine.fingerprint());

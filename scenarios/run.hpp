@@ -26,22 +26,23 @@ struct JobResult {
   std::string name;
   std::string model;
   std::int64_t gpus = 0;
-  std::string state;              // "running" at the end of the simulation, "done", "stalled: …"
-  double step_s = 0;              // mean step time of kept steps
-  std::int64_t steps_kept = 0;    // steps that no failure made void, at the end
-  double tokens = 0;              // of kept steps
-  double mfu = 0;                 // model FLOPs of kept steps / (peak x GPUs x wall time of the job spent in steps)
+  std::string state;            // "running" at the end of the simulation, "done", "stalled: …"
+  double step_s = 0;            // mean step time of kept steps
+  std::int64_t steps_kept = 0;  // steps that no failure made void, at the end
+  double tokens = 0;            // of kept steps
+  double mfu =
+      0;  // model FLOPs of kept steps / (peak x GPUs x wall time of the job spent in steps)
   double hfu = 0;
-  double goodput = 0;             // time in kept steps / wall time, first start to end
-  double ettr = 0;                // the same over wall time with queueing
-  std::int64_t interruptions = 0; // unplanned: failures that struck the servers of the job
-  double mtbi_s = 0;              // wall time / interruptions; 0 if none
-  std::int64_t checkpoints = 0;   // completed saves
-  std::int64_t saves_lost = 0;    // interrupted saves
+  double goodput = 0;              // time in kept steps / wall time, first start to end
+  double ettr = 0;                 // the same over wall time with queueing
+  std::int64_t interruptions = 0;  // unplanned: failures that struck the servers of the job
+  double mtbi_s = 0;               // wall time / interruptions; 0 if none
+  std::int64_t checkpoints = 0;    // completed saves
+  std::int64_t saves_lost = 0;     // interrupted saves
   std::map<std::string, std::int64_t> interruptions_by_class;
   models::Ledger ledger;
   models::StepProfile first_profile;
-  double expected_interruptions = 0;   // configured rate x time, all classes on the job's servers
+  double expected_interruptions = 0;  // configured rate x time, all classes on the job's servers
 };
 
 struct ClusterResult {
@@ -49,42 +50,45 @@ struct ClusterResult {
   std::int64_t gpus = 0;
   models::Ledger ledger;
   double energy_J = 0;
-  double availability = 0;        // 1 - share of GPU time in the down accounts
+  double availability = 0;  // 1 - share of GPU time in the down accounts
 };
 
 struct RunResult {
-  std::string scenario;           // name
+  std::string scenario;  // name
   std::string scenario_file;
   std::uint64_t seed = 0;
-  std::string fingerprint;        // hex
+  std::string fingerprint;  // hex
   RunState state = RunState::complete;
-  std::string failure;            // why, if failed: who waits for what
+  std::string failure;  // why, if failed: who waits for what
   double simulated_s = 0;
   double wall_s = 0;
   std::uint64_t events = 0;
   std::uint64_t peak_rss_bytes = 0;
-  std::uint64_t profiles_computed = 0;   // step profiles
+  std::uint64_t profiles_computed = 0;  // step profiles
   std::uint64_t profiles_reused = 0;
-  std::string run_file;           // empty: none written
+  std::string run_file;  // empty: none written
   std::vector<std::string> warnings;
-  std::vector<std::string> no_effect;    // settings that did nothing
+  std::vector<std::string> no_effect;  // settings that did nothing
   ClusterResult cluster;
   std::vector<JobResult> jobs;
 };
 
 struct RunOptions {
-  std::optional<std::string> run_file;               // write here
+  std::optional<std::string> run_file;  // write here
   sim::TieOrder ties = sim::TieOrder::as_scheduled;
-  const std::atomic<bool>* cancel = nullptr;         // set by SIGINT: close properly and return `cancelled`
-  std::function<void(double done, Time now, std::uint64_t events)> progress;   // at most ten times a wall second
-  std::string command_line;                          // kept in the run file, like version and commit
+  const std::atomic<bool>* cancel =
+      nullptr;  // set by SIGINT: close properly and return `cancelled`
+  std::function<void(double done, Time now, std::uint64_t events)>
+      progress;              // at most ten times a wall second
+  std::string command_line;  // kept in the run file, like version and commit
   std::string version;
   std::string commit;
-  std::string resolved;                              // the scenario as run, every default filled in (JSON)
-  std::vector<std::string> unread_no_effect;         // found by the reader
+  std::string resolved;                       // the scenario as run, every default filled in (JSON)
+  std::vector<std::string> unread_no_effect;  // found by the reader
 };
 
-/// Runs to the end of the simulated time, or until cancelled. The scenario must have passed check_scenario().
+/// Runs to the end of the simulated time, or until cancelled. The scenario must have passed
+/// check_scenario().
 RunResult run(const Scenario& scenario, const RunOptions& options);
 
 }  // namespace trainyard::scenarios

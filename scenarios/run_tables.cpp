@@ -13,11 +13,15 @@ using analysis::Attribute;
 using analysis::ColumnType;
 using analysis::Table;
 
-std::int64_t ns(Time t) { return t.time_since_epoch().count(); }
-std::int64_t ns(const std::optional<Time>& t) { return t ? ns(*t) : -1; }
+std::int64_t ns(Time t) {
+  return t.time_since_epoch().count();
+}
+std::int64_t ns(const std::optional<Time>& t) {
+  return t ? ns(*t) : -1;
+}
 
-Table ledger(std::string path, std::string description, const models::Ledger& ledger, std::int64_t gpus,
-             std::int64_t duration_ns) {
+Table ledger(std::string path, std::string description, const models::Ledger& ledger,
+             std::int64_t gpus, std::int64_t duration_ns) {
   std::vector<std::pair<std::string, analysis::GpuNanoseconds>> accounts;
   for (std::size_t a = 0; a < models::accounts; ++a) {
     const auto account = static_cast<models::Account>(a);
@@ -28,30 +32,34 @@ Table ledger(std::string path, std::string description, const models::Ledger& le
 }
 
 Table segments(const std::string& path, const models::Job& job) {
-  Table t = Table::with(path + "/segments", "stretches of the job's life in one state under one step profile",
-                        {{"start_ns", "ns", "begin", ColumnType::int64},
-                         {"end_ns", "ns", "end", ColumnType::int64},
-                         {"state", "", "what the job did", ColumnType::text},
-                         {"profile", "", "row of step_profiles, when training", ColumnType::int64},
-                         {"steps", "1", "steps completed in it, whatever became of them later", ColumnType::int64},
-                         {"servers", "1", "servers held at its end", ColumnType::int64}});
+  Table t = Table::with(
+      path + "/segments", "stretches of the job's life in one state under one step profile",
+      {{"start_ns", "ns", "begin", ColumnType::int64},
+       {"end_ns", "ns", "end", ColumnType::int64},
+       {"state", "", "what the job did", ColumnType::text},
+       {"profile", "", "row of step_profiles, when training", ColumnType::int64},
+       {"steps", "1", "steps completed in it, whatever became of them later", ColumnType::int64},
+       {"servers", "1", "servers held at its end", ColumnType::int64}});
   for (const models::SegmentRow& s : job.segments())
-    t.add_row({ns(s.start), ns(s.end), std::string(models::name_of(s.state)), std::int64_t(s.profile), s.steps, s.servers});
+    t.add_row({ns(s.start), ns(s.end), std::string(models::name_of(s.state)),
+               std::int64_t(s.profile), s.steps, s.servers});
   return t;
 }
 
 Table checkpoints(const std::string& path, const models::Job& job) {
-  Table t = Table::with(path + "/checkpoints", "one row a save",
-                        {{"start_ns", "ns", "the instant whose state it holds", ColumnType::int64},
-                         {"stall_end_ns", "ns", "training goes on; -1: it never did", ColumnType::int64},
-                         {"complete_ns", "ns", "from here on it is a checkpoint; -1: it never became one", ColumnType::int64},
-                         {"step", "1", "first step after a restart from it", ColumnType::int64},
-                         {"bytes", "B", "size", ColumnType::real},
-                         {"lost", "1", "interrupted by a failure", ColumnType::int64},
-                         {"late", "1", "was due while the one before was still under way", ColumnType::int64}});
+  Table t = Table::with(
+      path + "/checkpoints", "one row a save",
+      {{"start_ns", "ns", "the instant whose state it holds", ColumnType::int64},
+       {"stall_end_ns", "ns", "training goes on; -1: it never did", ColumnType::int64},
+       {"complete_ns", "ns", "from here on it is a checkpoint; -1: it never became one",
+        ColumnType::int64},
+       {"step", "1", "first step after a restart from it", ColumnType::int64},
+       {"bytes", "B", "size", ColumnType::real},
+       {"lost", "1", "interrupted by a failure", ColumnType::int64},
+       {"late", "1", "was due while the one before was still under way", ColumnType::int64}});
   for (const models::CheckpointRow& c : job.checkpoints())
-    t.add_row({ns(c.start), ns(c.stall_end), ns(c.complete), c.step, c.bytes.value(), std::int64_t(c.is_lost),
-               std::int64_t(c.was_late)});
+    t.add_row({ns(c.start), ns(c.stall_end), ns(c.complete), c.step, c.bytes.value(),
+               std::int64_t(c.is_lost), std::int64_t(c.was_late)});
   return t;
 }
 
@@ -67,8 +75,9 @@ Table interruptions(const std::string& path, const models::Job& job) {
                          {"lost_s", "s", "time of the job spent in them", ColumnType::real},
                          {"event", "", "row of log/events", ColumnType::int64}});
   for (const models::InterruptionRow& i : job.interruptions())
-    t.add_row({ns(i.when), i.cls ? i.cls->name : std::string("scripted"), topologies::Fabric::name(i.server), i.servers,
-               ns(i.found), ns(i.resumed), i.lost_steps, to_seconds(i.lost_time),
+    t.add_row({ns(i.when), i.cls ? i.cls->name : std::string("scripted"),
+               topologies::Fabric::name(i.server), i.servers, ns(i.found), ns(i.resumed),
+               i.lost_steps, to_seconds(i.lost_time),
                i.event.is_valid() ? std::int64_t(i.event.index()) : std::int64_t(-1)});
   return t;
 }
@@ -77,12 +86,15 @@ Table step_profiles(const std::string& path, const models::Job& job) {
   std::vector<analysis::Column> columns{{"step_ns", "ns", "time of one step", ColumnType::int64}};
   for (std::size_t p = 0; p < models::step_parts; ++p) {
     const std::string name(models::name_of(static_cast<models::StepPart>(p)));
-    columns.emplace_back(name + "_ns", "ns", "part of the step, mean over the job's GPUs", ColumnType::int64);
+    columns.emplace_back(name + "_ns", "ns", "part of the step, mean over the job's GPUs",
+                         ColumnType::int64);
   }
   columns.emplace_back("model_flops", "1", "model FLOPs of one step, whole job", ColumnType::real);
   columns.emplace_back("tokens", "1", "tokens of one step", ColumnType::real);
   columns.emplace_back("mean_power", "W", "of the job's servers during the step", ColumnType::real);
-  Table t = Table::with(path + "/step_profiles", "every distinct step the job had, in the order of first use", std::move(columns));
+  Table t =
+      Table::with(path + "/step_profiles",
+                  "every distinct step the job had, in the order of first use", std::move(columns));
   for (const models::StepProfile* p : job.profiles()) {
     std::vector<analysis::Value> row{std::int64_t(p->step.count())};
     for (const Duration part : p->parts) row.emplace_back(std::int64_t(part.count()));
@@ -95,11 +107,12 @@ Table step_profiles(const std::string& path, const models::Job& job) {
 }
 
 Table link_load(const std::string& path, const models::Job& job, const topologies::Fabric& fabric) {
-  Table t = Table::with(path + "/link_load", "the most loaded links of the first step profile",
-                        {{"link", "", "from -> to", ColumnType::text},
-                         {"link_index", "", "row of fabric/links", ColumnType::int64},
-                         {"utilisation", "1", "bytes of one step / (capacity * step)", ColumnType::real},
-                         {"users", "", "traffic on it", ColumnType::text}});
+  Table t =
+      Table::with(path + "/link_load", "the most loaded links of the first step profile",
+                  {{"link", "", "from -> to", ColumnType::text},
+                   {"link_index", "", "row of fabric/links", ColumnType::int64},
+                   {"utilisation", "1", "bytes of one step / (capacity * step)", ColumnType::real},
+                   {"users", "", "traffic on it", ColumnType::text}});
   if (job.profiles().empty()) return t;
   for (const models::LinkUse& use : job.profiles().front()->busiest_links) {
     std::string users;
@@ -110,19 +123,23 @@ Table link_load(const std::string& path, const models::Job& job, const topologie
 }
 
 void add_fabric(const topologies::Fabric& fabric, std::vector<Table>& tables) {
-  Table nodes = Table::with("fabric/nodes", "servers' parts and switches, by vertex number",
-                            {{"name", "", "for people", ColumnType::text}, {"kind", "", "what it is", ColumnType::text}});
+  Table nodes = Table::with(
+      "fabric/nodes", "servers' parts and switches, by vertex number",
+      {{"name", "", "for people", ColumnType::text}, {"kind", "", "what it is", ColumnType::text}});
   for (std::size_t v = 0; v < fabric.vertex_count(); ++v) {
     const topologies::VertexId id(v);
     nodes.add_row({fabric.name(id), std::string(trainyard::name_of(fabric.kind(id)))});
   }
-  Table links = Table::with("fabric/links", "one row a direction of a cable",
-                            {{"from", "", "row of fabric/nodes", ColumnType::int64},
-                             {"to", "", "row of fabric/nodes", ColumnType::int64},
-                             {"capacity", "B/s", "line rate", ColumnType::real},
-                             {"tier", "1", "0 in a server, 1 server to leaf, 2 leaf to spine, 3 spine to core", ColumnType::int64}});
+  Table links = Table::with(
+      "fabric/links", "one row a direction of a cable",
+      {{"from", "", "row of fabric/nodes", ColumnType::int64},
+       {"to", "", "row of fabric/nodes", ColumnType::int64},
+       {"capacity", "B/s", "line rate", ColumnType::real},
+       {"tier", "1", "0 in a server, 1 server to leaf, 2 leaf to spine, 3 spine to core",
+        ColumnType::int64}});
   for (const topologies::Link& l : fabric.links())
-    links.add_row({std::int64_t(l.from.index()), std::int64_t(l.to.index()), l.capacity.value(), std::int64_t(l.tier)});
+    links.add_row({std::int64_t(l.from.index()), std::int64_t(l.to.index()), l.capacity.value(),
+                   std::int64_t(l.tier)});
   tables.push_back(std::move(nodes));
   tables.push_back(std::move(links));
 }
@@ -132,13 +149,14 @@ void add_fabric(const topologies::Fabric& fabric, std::vector<Table>& tables) {
 std::vector<Table> run_tables(World& world, const RunResult& result) {
   std::vector<Table> tables;
   const std::int64_t end_ns = ns(world.engine().now());
-  tables.push_back(ledger("cluster/ledger", "every GPU-nanosecond of the cluster, by account", result.cluster.ledger,
-                          result.cluster.gpus, end_ns));
+  tables.push_back(ledger("cluster/ledger", "every GPU-nanosecond of the cluster, by account",
+                          result.cluster.ledger, result.cluster.gpus, end_ns));
   std::size_t at = 0;
   for (const World::JobWorld& j : world.jobs()) {
     const std::string path = "jobs/" + analysis::path_component(j.name);
     const JobResult& job = result.jobs[at++];
-    tables.push_back(ledger(path + "/ledger", "GPU-nanoseconds while the job held GPUs, by account", job.ledger, job.gpus, end_ns));
+    tables.push_back(ledger(path + "/ledger", "GPU-nanoseconds while the job held GPUs, by account",
+                            job.ledger, job.gpus, end_ns));
     tables.push_back(segments(path, *j.job));
     tables.push_back(checkpoints(path, *j.job));
     tables.push_back(interruptions(path, *j.job));

@@ -18,10 +18,10 @@ namespace trainyard::scenarios {
 enum class Fidelity { fast_forward, every_step };
 
 struct ClusterSpec {
-  int servers = 0;                        // all of them, spares included
+  int servers = 0;  // all of them, spares included
   models::ServerSpec server;
   topologies::FabricSpec fabric;
-  int spares = 0;                         // servers kept back as warm spares, on the last ports of the fabric
+  int spares = 0;  // servers kept back as warm spares, on the last ports of the fabric
 };
 
 template <class Visitor>
@@ -34,7 +34,7 @@ void describe(Visitor& v, ClusterSpec& s) {
 }
 
 struct Scenario {
-  std::string schema;                     // "$schema", for editors
+  std::string schema;  // "$schema", for editors
   std::string name;
   std::string description;
   std::uint64_t seed = 1;
@@ -53,7 +53,8 @@ void describe(Visitor& v, Scenario& s) {
   v.optional("description", s.description, "what this scenario is about");
   v.optional("seed", s.seed, "seed of all random streams");
   v.optional("duration", s.duration, "simulated time", above(0));
-  v.optional("fidelity", s.fidelity, "fast-forward: linear between events; every-step: each step is played");
+  v.optional("fidelity", s.fidelity,
+             "fast-forward: linear between events; every-step: each step is played");
   v.required("cluster", s.cluster, "servers and fabric");
   v.optional("storage", s.storage, "shared stores by name");
   v.optional("failures", s.failures, "what fails, and how");
@@ -65,7 +66,8 @@ void describe(Visitor& v, Scenario& s) {
 namespace trainyard {
 template <>
 struct Names<scenarios::Fidelity> {
-  static constexpr auto all = names<scenarios::Fidelity>(
-      {{scenarios::Fidelity::fast_forward, "fast-forward"}, {scenarios::Fidelity::every_step, "every-step"}});
+  static constexpr auto all =
+      names<scenarios::Fidelity>({{scenarios::Fidelity::fast_forward, "fast-forward"},
+                                  {scenarios::Fidelity::every_step, "every-step"}});
 };
 }  // namespace trainyard

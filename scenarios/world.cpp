@@ -7,8 +7,9 @@
 namespace trainyard::scenarios {
 namespace {
 
-// Who collides with whom on a hashed fabric is part of the design, not of a run's luck: two runs that differ only in
-// their seed have the same paths, so one set of step profiles serves all replications.
+// Who collides with whom on a hashed fabric is part of the design, not of a run's luck: two runs
+// that differ only in their seed have the same paths, so one set of step profiles serves all
+// replications.
 constexpr std::uint64_t routing_seed = 1;
 
 models::UnitCounts unit_counts(const Scenario& s, const topologies::Fabric& fabric) {
@@ -32,7 +33,8 @@ models::PoolShape pool_shape(const Scenario& s, const topologies::Fabric& fabric
 }
 
 std::map<std::string, models::FailureClassSpec> failing(const Scenario& s) {
-  return s.failures.enabled ? s.failures.classes : std::map<std::string, models::FailureClassSpec>{};
+  return s.failures.enabled ? s.failures.classes
+                            : std::map<std::string, models::FailureClassSpec>{};
 }
 
 std::shared_ptr<const topologies::Fabric> build(const Scenario& s) {
@@ -53,7 +55,8 @@ topologies::HostShape host_shape(const ClusterSpec& cluster) {
 
 Site::Site(const Scenario& scenario)
     : fabric(build(scenario)),
-      router(*fabric, scenario.cluster.fabric.routing, routing_seed, scenario.cluster.fabric.flows_per_pair) {}
+      router(*fabric, scenario.cluster.fabric.routing, routing_seed,
+             scenario.cluster.fabric.flows_per_pair) {}
 
 models::Placement first_placement(const Scenario& scenario, const models::JobSpec& job) {
   models::Placement placement;
@@ -70,7 +73,8 @@ World::World(const Scenario& scenario, sim::Recorder& recorder, sim::TieOrder ti
       pool_(engine_, recorder, pool_shape(scenario, *site_.fabric)) {
   pool_.attach(clocks_);
   for (const auto& [name, spec] : scenario.storage)
-    stores_.emplace(name, std::make_unique<models::SharedStore>(engine_, storage_network_, name, spec));
+    stores_.emplace(name,
+                    std::make_unique<models::SharedStore>(engine_, storage_network_, name, spec));
   for (const auto& [name, spec] : scenario.jobs) {
     JobWorld& j = jobs_.emplace_back();
     j.name = name;
@@ -82,7 +86,8 @@ World::World(const Scenario& scenario, sim::Recorder& recorder, sim::TieOrder ti
                            .checkpoint_size = models::checkpoint_size(
                                spec.checkpoint, models::parameters(spec.model, spec.sequence)),
                            .every_step = scenario.fidelity == Fidelity::every_step};
-    j.job = std::make_unique<models::Job>(engine_, recorder, pool_, store == stores_.end() ? nullptr : store->second.get(),
+    j.job = std::make_unique<models::Job>(engine_, recorder, pool_,
+                                          store == stores_.end() ? nullptr : store->second.get(),
                                           *j.steps, std::move(setup));
   }
 }

@@ -17,7 +17,8 @@
 #include "topologies/catalog.hpp"
 #include "topologies/routing.hpp"
 
-/// Scenario → live objects. Plain data goes in, nothing global is touched; everything lives as long as the World.
+/// Scenario → live objects. Plain data goes in, nothing global is touched; everything lives as long
+/// as the World.
 namespace trainyard::scenarios {
 
 /// The servers of a scenario as the fabric's builder wants them.
@@ -35,7 +36,8 @@ models::Placement first_placement(const Scenario& scenario, const models::JobSpe
 
 class World {
  public:
-  World(const Scenario& scenario, sim::Recorder& recorder, sim::TieOrder ties = sim::TieOrder::as_scheduled);
+  World(const Scenario& scenario, sim::Recorder& recorder,
+        sim::TieOrder ties = sim::TieOrder::as_scheduled);
   ~World();
 
   struct JobWorld {

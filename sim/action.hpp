@@ -18,9 +18,8 @@ class Action {
   Action() = default;
 
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, Action> &&
-             std::is_invocable_r_v<void, std::remove_cvref_t<F>&>)
-  Action(F&& f) {
+  requires(!std::is_same_v<std::remove_cvref_t<F>, Action> &&
+           std::is_invocable_r_v<void, std::remove_cvref_t<F>&>) Action(F&& f) {
     using Function = std::remove_cvref_t<F>;
     if constexpr (fits<Function>) {
       ::new (static_cast<void*>(storage_)) Function(std::forward<F>(f));
@@ -60,8 +59,8 @@ class Action {
 
   template <class Function>
   static constexpr bool fits =
-      sizeof(Function) <= inline_bytes && alignof(Function) <= alignof(void*) &&
-      std::is_nothrow_move_constructible_v<Function>;
+      sizeof(Function) <= inline_bytes &&
+      alignof(Function) <= alignof(void*) && std::is_nothrow_move_constructible_v<Function>;
 
   template <class Function>
   static Function& stored(std::byte* at) {
@@ -81,7 +80,7 @@ class Action {
   }
   template <class Function>
   static constexpr bool is_plain =
-      std::is_trivially_copyable_v<Function> && std::is_trivially_destructible_v<Function>;
+      std::is_trivially_copyable_v<Function>&& std::is_trivially_destructible_v<Function>;
 
   template <class Function>
   static constexpr Operations inline_operations{

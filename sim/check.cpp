@@ -6,8 +6,10 @@ void fail(const Expectation& expected, std::string_view values) {
   std::ostringstream text;
   // The path up to the repository is the builder's business, not the reader's.
   std::string_view file = expected.where.file_name();
-  for (std::string_view folder : {"tests/", "sim/", "topologies/", "models/", "analysis/", "scenarios/", "cli/"})
-    if (auto at = file.rfind(folder); at != std::string_view::npos && (at == 0 || file[at - 1] == '/')) {
+  for (std::string_view folder :
+       {"tests/", "sim/", "topologies/", "models/", "analysis/", "scenarios/", "cli/"})
+    if (auto at = file.rfind(folder);
+        at != std::string_view::npos && (at == 0 || file[at - 1] == '/')) {
       file.remove_prefix(at);
       break;
     }

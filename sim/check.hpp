@@ -7,18 +7,20 @@
 #include <string>
 #include <string_view>
 
-/// Invariants, always on, in release too. A failed check is *our* mistake, never the user's: it says
-/// what should have held, where, with the values at hand, and ends the run through `main`.
+/// Invariants, always on, in release too. A failed check is *our* mistake, never the user's: it
+/// says what should have held, where, with the values at hand, and ends the run through `main`.
 ///
-///     check(free_units <= capacity, "a semaphore never holds more than it was made with", free_units);
+///     check(free_units <= capacity, "a semaphore never holds more than it was made with",
+///     free_units);
 ///
-/// While the condition holds a check costs one compare: nothing is printed. Hand it plain values, not
-/// calls that build text.
+/// While the condition holds a check costs one compare: nothing is printed. Hand it plain values,
+/// not calls that build text.
 namespace trainyard {
 
 class CheckFailed : public std::logic_error {
  public:
-  explicit CheckFailed(std::string message) : std::logic_error(message), message_(std::move(message)) {}
+  explicit CheckFailed(std::string message)
+      : std::logic_error(message), message_(std::move(message)) {}
 
   const char* what() const noexcept override { return message_.c_str(); }
 
@@ -32,7 +34,7 @@ class CheckFailed : public std::logic_error {
 /// The sentence that should hold, and where it was written.
 struct Expectation {
   template <class Text>
-    requires std::convertible_to<const Text&, std::string_view>
+  requires std::convertible_to<const Text&, std::string_view>
   constexpr Expectation(const Text& sentence,
                         std::source_location location = std::source_location::current())
       : text(sentence), where(location) {}

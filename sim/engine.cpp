@@ -39,18 +39,24 @@ std::string to_text(Fingerprint fingerprint) {
 
 Engine::Engine(Seed seed, TieOrder ties) : seed_(seed), ties_(ties), fingerprint_(seed.value) {}
 
-Engine::~Engine() { clear(); }
+Engine::~Engine() {
+  clear();
+}
 
 // ---- scheduling
 
-void Engine::at(Time when, Phase phase, Action action) { schedule(when, phase, std::move(action)); }
+void Engine::at(Time when, Phase phase, Action action) {
+  schedule(when, phase, std::move(action));
+}
 
 void Engine::after(Duration d, Phase phase, Action action) {
   check(d >= Duration::zero(), "nothing is scheduled in the past", d.count());
   schedule(add(now_, d), phase, std::move(action));
 }
 
-Delay Engine::delay(Duration d, Phase phase) { return Delay(*this, d, phase); }
+Delay Engine::delay(Duration d, Phase phase) {
+  return Delay(*this, d, phase);
+}
 
 Delay Engine::until(Time when, Phase phase) {
   check(when >= now_, "nobody waits for the past", when.time_since_epoch().count());
@@ -72,7 +78,8 @@ std::uint64_t Engine::enqueue(Time when, Phase phase, std::uint32_t index, bool 
   check(sequence >> sequence_bits == 0, "a run has at most 137 thousand million events");
   if (ties_ == TieOrder::shuffled) sequence = permuted(sequence, sequence_bits, seed_.value);
   const std::uint64_t order =
-      ((static_cast<std::uint64_t>(phase) << sequence_bits | sequence) << 1 | is_timer) << slot_bits |
+      ((static_cast<std::uint64_t>(phase) << sequence_bits | sequence) << 1 | is_timer)
+          << slot_bits |
       index;
   push({when, order});
   return order;
@@ -160,8 +167,8 @@ void Engine::remove_top() {
   if (!heap_.empty()) sift_down(0, last);
 }
 
-/// Puts `key` at `hole` or below it. The hole goes all the way down first and the key climbs back: it
-/// came from the bottom, so it seldom climbs far, and each level saves one comparison.
+/// Puts `key` at `hole` or below it. The hole goes all the way down first and the key climbs back:
+/// it came from the bottom, so it seldom climbs far, and each level saves one comparison.
 void Engine::sift_down(std::size_t hole, const Key& key) {
   Key* const heap = heap_.data();
   const std::size_t size = heap_.size();
@@ -217,7 +224,9 @@ void Engine::sweep_stale() {
   }
 }
 
-std::size_t Engine::pending() const { return heap_.size() - stale_ + ready_.count(); }
+std::size_t Engine::pending() const {
+  return heap_.size() - stale_ + ready_.count();
+}
 
 std::optional<Time> Engine::next_event() const {
   if (!ready_.is_empty()) return now_;
@@ -277,8 +286,8 @@ void Engine::run_event() {
   const Key key = heap_.front();
   Slot& event = slot(key.slot());
   event.order = 0;
-  // The key stays on top, spent. Most events schedule another, which then takes its place in one walk
-  // down the heap instead of two.
+  // The key stays on top, spent. Most events schedule another, which then takes its place in one
+  // walk down the heap instead of two.
   ++stale_;
   top_is_spent_ = true;
 
@@ -311,8 +320,8 @@ void Engine::run_ready() {
   while (!ready_.is_empty()) resume(ready_.front());
 }
 
-/// Continues one process until all its coroutines wait or it has ended. Calls into sub-processes and
-/// returns from them come back here (`next`), so the stack stays flat.
+/// Continues one process until all its coroutines wait or it has ended. Calls into sub-processes
+/// and returns from them come back here (`next`), so the stack stays flat.
 void Engine::resume(Waiter& waiter) {
   check(++work_at_this_instant_ < most_work_at_one_instant, "simulated time advances");
   ProcessState& process = *waiter.process_;
@@ -400,7 +409,9 @@ inline void Engine::mix(std::uint64_t value) {
   fingerprint_ ^= fingerprint_ >> 32;
 }
 
-void Engine::note(std::uint64_t fact) { mix(fact); }
+void Engine::note(std::uint64_t fact) {
+  mix(fact);
+}
 
 Fingerprint Engine::fingerprint() const {
   const std::uint64_t x = fingerprint_ * 0xd6e8feb86659fd93u;
@@ -411,9 +422,8 @@ std::string Engine::describe_waiting() const {
   std::string text;
   for (const auto& process : processes_) {
     text += process->name;
-    text += process->waiting_for == nullptr
-                ? " is running"
-                : " waits for " + process->waiting_for->describe();
+    text += process->waiting_for == nullptr ? " is running"
+                                            : " waits for " + process->waiting_for->describe();
     text += '\n';
   }
   return text;

@@ -20,11 +20,12 @@
 ///
 /// Order, in one sentence: earlier first; at one instant in the order of Phase; within a phase as
 /// scheduled. After each event the processes it made ready continue, first ready first, before the
-/// next event. An event scheduled during an instant for that same instant and an earlier phase is next.
+/// next event. An event scheduled during an instant for that same instant and an earlier phase is
+/// next.
 ///
-/// The queue is a 4-ary heap of small keys; what an event does lies in a slab beside it, so nothing is
-/// allocated for an event once both have grown to the size of the run. Cancelling marks the slot; keys
-/// of cancelled events are swept out when they are the majority.
+/// The queue is a 4-ary heap of small keys; what an event does lies in a slab beside it, so nothing
+/// is allocated for an event once both have grown to the size of the run. Cancelling marks the
+/// slot; keys of cancelled events are swept out when they are the majority.
 ///
 ///     Engine engine(Seed{1});
 ///     engine.after(5us, Phase::arrival, [&] { server.accept(request); });
@@ -34,8 +35,9 @@ namespace trainyard::sim {
 
 class Timer;
 
-/// `shuffled` permutes events of the same instant *and the same phase* by a seeded hash of the order in
-/// which they were scheduled; phases are respected. A model whose results change leans on luck.
+/// `shuffled` permutes events of the same instant *and the same phase* by a seeded hash of the
+/// order in which they were scheduled; phases are respected. A model whose results change leans on
+/// luck.
 enum class TieOrder { as_scheduled, shuffled };
 
 /// A hash of what happened, in order: equal fingerprints, equal runs.
@@ -57,7 +59,8 @@ class Engine {
   Time now() const { return now_; }
   Seed seed() const { return seed_; }
 
-  /// Fire and forget. Scheduling in the past is our mistake (CheckFailed); the end of time is never.
+  /// Fire and forget. Scheduling in the past is our mistake (CheckFailed); the end of time is
+  /// never.
   void at(Time when, Phase phase, Action action);
   void after(Duration d, Phase phase, Action action);
 
@@ -71,8 +74,8 @@ class Engine {
 
   Stream random(std::string_view path) const { return Stream(seed_, path); }
 
-  /// Does all events with time <= end; then now() == end, unless stop() was called. With Time::max():
-  /// until nothing is pending, and now() is the time of the last event.
+  /// Does all events with time <= end; then now() == end, unless stop() was called. With
+  /// Time::max(): until nothing is pending, and now() is the time of the last event.
   void run_until(Time end);
   /// Until nothing is pending or stop() was called.
   void run() { run_until(Time::max()); }
@@ -86,14 +89,16 @@ class Engine {
   bool stop_requested() const { return stop_requested_.load(std::memory_order_relaxed); }
   void clear_stop() { stop_requested_.store(false, std::memory_order_relaxed); }
 
-  /// Destroys every process (last spawned first) and forgets all fire-and-forget events: for the end of
-  /// a run, before the objects they refer to are taken apart. Timers stay with their owners, unarmed.
+  /// Destroys every process (last spawned first) and forgets all fire-and-forget events: for the
+  /// end of a run, before the objects they refer to are taken apart. Timers stay with their owners,
+  /// unarmed.
   void clear();
 
   std::uint64_t events_processed() const { return events_processed_; }
   /// Events in the queue and processes ready to continue.
   std::size_t pending() const;
-  /// Places in the queue, cancelled events not yet swept out included: what the queue costs in memory.
+  /// Places in the queue, cancelled events not yet swept out included: what the queue costs in
+  /// memory.
   std::size_t queue_length() const { return heap_.size(); }
   std::size_t live_processes() const { return processes_.size(); }
 
@@ -110,8 +115,8 @@ class Engine {
   friend class Waiter;
   friend class ProcessHandle;
 
-  /// Sixteen bytes, so that four children fill one cache line. The low bits of `order` never decide:
-  /// the sequence number above them is used once.
+  /// Sixteen bytes, so that four children fill one cache line. The low bits of `order` never
+  /// decide: the sequence number above them is used once.
   struct Key {
     Time when;
     std::uint64_t order;  // phase: 3 bits, (permuted) sequence: 37, is a timer's: 1, slot: 23
@@ -126,7 +131,8 @@ class Engine {
     Action action;
     std::uint64_t order = 0;  // of the pending event; 0: none. A key with another order is stale.
   };
-  static_assert(sizeof(void*) != 8 || sizeof(Slot) == 64, "an action and its bookkeeping share a cache line");
+  static_assert(sizeof(void*) != 8 || sizeof(Slot) == 64,
+                "an action and its bookkeeping share a cache line");
 
   static bool is_before(const Key& a, const Key& b);
   static constexpr unsigned slots_per_page_bits = 8;

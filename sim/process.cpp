@@ -8,7 +8,9 @@ void ProcessHandle::stop() {
   if (process_ && !process_->is_done) process_->engine->stop_process(*process_);
 }
 
-bool ProcessHandle::done() const { return !process_ || process_->is_done; }
+bool ProcessHandle::done() const {
+  return !process_ || process_->is_done;
+}
 
 Join ProcessHandle::join() const {
   check(process_ != nullptr, "a handle that is waited for refers to a process");
@@ -26,6 +28,8 @@ bool Join::begin() {
   return false;
 }
 
-std::string Join::describe() const { return "the end of \"" + process_->name + '"'; }
+std::string Join::describe() const {
+  return "the end of \"" + process_->name + '"';
+}
 
 }  // namespace trainyard::sim

@@ -10,17 +10,19 @@
 
 #include "sim/wait.hpp"
 
-/// Processes: coroutines for what a person would tell as a story – the life of a job, a step, a repair.
+/// Processes: coroutines for what a person would tell as a story – the life of a job, a step, a
+/// repair.
 ///
 ///     Process train(World& world, Job& job) {
 ///       for (int step = 0; step < job.steps; ++step) {
-///         co_await load_batch(world, job, step);             // a Process is awaited like anything else
-///         Bytes sent = co_await reduce_gradients(world, job);  // Task<Bytes>
-///         co_await world.engine.delay(job.compute_time);
+///         co_await load_batch(world, job, step);             // a Process is awaited like anything
+///         else Bytes sent = co_await reduce_gradients(world, job);  // Task<Bytes> co_await
+///         world.engine.delay(job.compute_time);
 ///       }
 ///     }
 ///     ProcessHandle running = engine.spawn("job llm70b", train(world, job));
-///     running.stop();      // destroys it: destructors cancel timers, withdraw waits, release locks
+///     running.stop();      // destroys it: destructors cancel timers, withdraw waits, release
+///     locks
 ///
 /// A process starts when it is spawned or awaited, not when it is called. Five habits keep g++ 12.2
 /// on our side: docs/guide/coroutines.md.
@@ -70,7 +72,8 @@ struct Promise<void> : PromiseBase {
 
 }  // namespace detail
 
-/// A coroutine that gives a T when it is awaited. It belongs to one owner: spawn it or await it, once.
+/// A coroutine that gives a T when it is awaited. It belongs to one owner: spawn it or await it,
+/// once.
 template <class T>
 class [[nodiscard]] Task {
  public:
@@ -123,7 +126,7 @@ struct ProcessState : Waiter {
   std::string name;
   std::coroutine_handle<> root;
   detail::PromiseBase* root_promise = nullptr;
-  std::coroutine_handle<> next;         // a called child or the caller of a finished one: runs at once
+  std::coroutine_handle<> next;  // a called child or the caller of a finished one: runs at once
   const Waiter* waiting_for = nullptr;  // null while it runs
   bool is_done = false;
   bool was_stopped = false;
@@ -148,7 +151,8 @@ class [[nodiscard]] Join final : public Wait {
   std::shared_ptr<ProcessState> process_;
 };
 
-/// Refers to a spawned process; dropping it does not stop the process. Copies refer to the same one.
+/// Refers to a spawned process; dropping it does not stop the process. Copies refer to the same
+/// one.
 class ProcessHandle {
  public:
   ProcessHandle() = default;

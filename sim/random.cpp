@@ -20,19 +20,21 @@ constexpr std::uint64_t scramble(std::uint64_t x) {
 std::array<std::uint64_t, 2> block(std::uint64_t seed, std::uint64_t place, std::uint64_t number) {
   const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
   const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
-  const auto word = philox({low(number), high(number), low(place), high(place)},
-                               {low(seed), high(seed)});
+  const auto word =
+      philox({low(number), high(number), low(place), high(place)}, {low(seed), high(seed)});
   return {word[0] | std::uint64_t{word[1]} << 32, word[2] | std::uint64_t{word[3]} << 32};
 }
 
 constexpr double two_to_minus_53 = 0x1p-53;
 constexpr double two_to_minus_52 = 0x1p-52;
-double half_open(std::uint64_t bits) { return double(bits >> 11) * two_to_minus_53; }
+double half_open(std::uint64_t bits) {
+  return double(bits >> 11) * two_to_minus_53;
+}
 
 }  // namespace
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
-                                        std::array<std::uint32_t, 2> key) {
+                                    std::array<std::uint32_t, 2> key) {
   const r123::Philox4x32 generate;
   const r123::Philox4x32::ctr_type c{{counter[0], counter[1], counter[2], counter[3]}};
   const r123::Philox4x32::key_type k{{key[0], key[1]}};
@@ -66,9 +68,15 @@ std::uint64_t Stream::bits_at(std::uint64_t index) const {
   return block(seed_, place_, index / 2)[index % 2];
 }
 
-double Stream::uniform() { return half_open(bits()); }
-double Stream::uniform_at(std::uint64_t index) const { return half_open(bits_at(index)); }
-double Stream::uniform_open() { return double((bits() >> 11) + 1) * two_to_minus_53; }
+double Stream::uniform() {
+  return half_open(bits());
+}
+double Stream::uniform_at(std::uint64_t index) const {
+  return half_open(bits_at(index));
+}
+double Stream::uniform_open() {
+  return double((bits() >> 11) + 1) * two_to_minus_53;
+}
 
 double Stream::exponential(double mean) {
   check(mean >= 0.0, "a mean lifetime is not negative", mean);
@@ -81,7 +89,9 @@ double Stream::weibull(double shape, double scale) {
 }
 
 // The middle of one of 2^52 equal cells: never 0, never 1, symmetric.
-double Stream::normal() { return normal_quantile((double(bits() >> 12) + 0.5) * two_to_minus_52); }
+double Stream::normal() {
+  return normal_quantile((double(bits() >> 12) + 0.5) * two_to_minus_52);
+}
 
 double Stream::log_normal(double median, double sigma) {
   check(median >= 0.0 && sigma >= 0.0, "a log-normal law has median and sigma >= 0", median, sigma);
@@ -97,7 +107,7 @@ std::uint64_t Stream::below(std::uint64_t n) {
 double normal_quantile(double p) {
   check(p > 0.0 && p < 1.0, "a probability lies strictly between 0 and 1", p);
   // Three rational approximations: the middle, the tails, the far tails. Names as in AS 241.
-  const auto ratio = [](const double (&above)[8], const double (&below)[8], double x) {
+  const auto ratio = [](const double(&above)[8], const double(&below)[8], double x) {
     double numerator = 0.0, denominator = 0.0;
     for (int i = 7; i >= 0; --i) {
       numerator = numerator * x + above[i];

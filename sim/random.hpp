@@ -6,9 +6,9 @@
 #include <string_view>
 
 /// Named random streams. A stream is a *place* in one huge table of random numbers, not a machine
-/// with a past: value number i of stream s under seed k is philox4x32-10(key = k, counter = (i, s)).
-/// Hence adding a component never changes another one's luck, and two designs compared under one
-/// seed see the same failures on the parts they share.
+/// with a past: value number i of stream s under seed k is philox4x32-10(key = k, counter = (i,
+/// s)). Hence adding a component never changes another one's luck, and two designs compared under
+/// one seed see the same failures on the parts they share.
 ///
 ///     Stream life = engine.random("failures/node-17/gpu-3");
 ///     Duration first = seconds(life.exponential(50'000.0 * 3600.0));
@@ -30,15 +30,16 @@ class Stream {
   Stream() = default;
   Stream(Seed seed, std::string_view path);
 
-  /// The stream of a numbered part of this one, without building a path: streams.child(node).child(3).
+  /// The stream of a numbered part of this one, without building a path:
+  /// streams.child(node).child(3).
   Stream child(std::uint64_t number) const;
 
-  std::uint64_t bits();                    ///< 64 random bits
-  double uniform();                        ///< in [0, 1)
-  double uniform_open();                   ///< in (0, 1]: safe under a logarithm
-  double exponential(double mean);         ///< mean of 0 gives 0
+  std::uint64_t bits();             ///< 64 random bits
+  double uniform();                 ///< in [0, 1)
+  double uniform_open();            ///< in (0, 1]: safe under a logarithm
+  double exponential(double mean);  ///< mean of 0 gives 0
   double weibull(double shape, double scale);
-  double normal();                         ///< mean 0, standard deviation 1
+  double normal();                                 ///< mean 0, standard deviation 1
   double log_normal(double median, double sigma);  ///< median · exp(sigma · normal)
   /// A whole number in [0, n). One value a draw; the bias is below n / 2^64.
   std::uint64_t below(std::uint64_t n);
@@ -63,6 +64,6 @@ double normal_quantile(double p);
 
 /// The bare generator, for known-answer tests.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
-                                        std::array<std::uint32_t, 2> key);
+                                    std::array<std::uint32_t, 2> key);
 
 }  // namespace trainyard::sim

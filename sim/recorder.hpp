@@ -10,10 +10,11 @@
 #include "sim/id.hpp"
 #include "sim/time.hpp"
 
-/// Where models report what happened. Names are registered once and travel as ids; units travel with
-/// them, so a file or a plot can label itself. Two kinds of report:
-///   an *event*   something happened to a subject at an instant, perhaps because of an earlier event;
-///   a *sample*   from this instant on, a quantity has this value (change-driven, not periodic).
+/// Where models report what happened. Names are registered once and travel as ids; units travel
+/// with them, so a file or a plot can label itself. Two kinds of report:
+///   an *event*   something happened to a subject at an instant, perhaps because of an earlier
+///   event; a *sample*   from this instant on, a quantity has this value (change-driven, not
+///   periodic).
 ///
 ///     KindId failed = recorder.kind("gpu failed", "");
 ///     SubjectId gpu = recorder.subject("node-17/gpu-3");

@@ -11,8 +11,8 @@ namespace {
 
 constexpr double end_of_int64 = 9223372036854775808.0;  // 2^63
 
-/// Up to a whole nanosecond. A surplus of a few units in the last place is the noise of computing the
-/// double (0.7 s × 1e9 need not be a whole number), not time that passes.
+/// Up to a whole nanosecond. A surplus of a few units in the last place is the noise of computing
+/// the double (0.7 s × 1e9 need not be a whole number), not time that passes.
 Duration round_up_ns(double nanoseconds) {
   if (nanoseconds >= end_of_int64) return forever;
   const double whole = std::floor(nanoseconds);
@@ -52,8 +52,7 @@ Duration transfer_time(Bytes size, BytesPerSecond rate) {
 std::string to_text(Duration d) {
   if (d == forever) return "forever";
   if (d == Duration::zero()) return "0 s";
-  if (d < Duration::zero())
-    return "-" + to_text(d == Duration::min() ? forever - Duration(1) : -d);
+  if (d < Duration::zero()) return "-" + to_text(d == Duration::min() ? forever - Duration(1) : -d);
 
   std::int64_t ns = d.count();
   constexpr std::int64_t second = 1'000'000'000, minute = 60 * second, hour = 60 * minute;

@@ -25,8 +25,12 @@ inline constexpr Time start_of_run{};
 inline constexpr Duration forever = Duration::max();
 
 /// Exact for plotting and for ratios; never for deciding what happens first.
-constexpr double to_seconds(Duration d) { return double(d.count()) * 1e-9; }
-constexpr double to_seconds(Time t) { return to_seconds(t.time_since_epoch()); }
+constexpr double to_seconds(Duration d) {
+  return double(d.count()) * 1e-9;
+}
+constexpr double to_seconds(Time t) {
+  return to_seconds(t.time_since_epoch());
+}
 
 /// Seconds to nanoseconds, rounded *up* (nothing finishes early). Saturates at `forever`;
 /// NaN and negative values are our own mistake and throw CheckFailed.

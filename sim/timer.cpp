@@ -38,9 +38,13 @@ void Timer::arm_at(Time when) {
   expiry_ = when;
 }
 
-void Timer::cancel() { engine_->disarm(slot_); }
+void Timer::cancel() {
+  engine_->disarm(slot_);
+}
 
-bool Timer::is_armed() const { return engine_->slot(slot_).order != 0; }
+bool Timer::is_armed() const {
+  return engine_->slot(slot_).order != 0;
+}
 
 std::optional<Time> Timer::expiry() const {
   return is_armed() ? std::optional(expiry_) : std::nullopt;

@@ -12,8 +12,8 @@ struct Scaled {
   std::string prefix;
 };
 
-/// Three significant digits and an SI prefix: 85'899'345'920 is 85.9 and G. Rounding comes first, so
-/// that 999.9 k is 1 M and not 1000 k.
+/// Three significant digits and an SI prefix: 85'899'345'920 is 85.9 and G. Rounding comes first,
+/// so that 999.9 k is 1 M and not 1000 k.
 Scaled scale(double value) {
   if (!std::isfinite(value)) return {std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf", ""};
   char text[32];
@@ -40,12 +40,24 @@ std::string with_unit(double value, const char* unit) {
 
 }  // namespace
 
-std::string to_text(Bytes q) { return with_unit(q.value(), "B"); }
-std::string to_text(BytesPerSecond q) { return with_unit(q.value(), "B/s"); }
-std::string to_text(Flops q) { return with_unit(q.value(), "FLOP"); }
-std::string to_text(FlopsPerSecond q) { return with_unit(q.value(), "FLOP/s"); }
-std::string to_text(Watts q) { return with_unit(q.value(), "W"); }
-std::string to_text(Joules q) { return with_unit(q.value(), "J"); }
+std::string to_text(Bytes q) {
+  return with_unit(q.value(), "B");
+}
+std::string to_text(BytesPerSecond q) {
+  return with_unit(q.value(), "B/s");
+}
+std::string to_text(Flops q) {
+  return with_unit(q.value(), "FLOP");
+}
+std::string to_text(FlopsPerSecond q) {
+  return with_unit(q.value(), "FLOP/s");
+}
+std::string to_text(Watts q) {
+  return with_unit(q.value(), "W");
+}
+std::string to_text(Joules q) {
+  return with_unit(q.value(), "J");
+}
 
 std::string to_text(Dollars q) {
   const Scaled s = scale(std::abs(q.value()));

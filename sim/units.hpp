@@ -4,8 +4,8 @@
 #include <string>
 
 /// Physical quantities. One type a dimension, double inside, SI base units (bytes, seconds, watts);
-/// construction from a plain number is explicit, so a bit rate cannot become a byte rate by accident.
-/// Everything inside the program is *bytes*: `400_Gbps` is 50e9 bytes/s.
+/// construction from a plain number is explicit, so a bit rate cannot become a byte rate by
+/// accident. Everything inside the program is *bytes*: `400_Gbps` is 50e9 bytes/s.
 ///
 ///     Bytes size = 80_GiB;
 ///     BytesPerSecond rate = 400_Gbps;
@@ -22,13 +22,29 @@ class Quantity {
   constexpr double value() const { return value_; }
 
   constexpr Quantity operator-() const { return Quantity(-value_); }
-  constexpr Quantity& operator+=(Quantity o) { value_ += o.value_; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { value_ -= o.value_; return *this; }
-  constexpr Quantity& operator*=(double f) { value_ *= f; return *this; }
-  constexpr Quantity& operator/=(double f) { value_ /= f; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    value_ += o.value_;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    value_ -= o.value_;
+    return *this;
+  }
+  constexpr Quantity& operator*=(double f) {
+    value_ *= f;
+    return *this;
+  }
+  constexpr Quantity& operator/=(double f) {
+    value_ /= f;
+    return *this;
+  }
 
-  friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.value_ + b.value_); }
-  friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value_ - b.value_); }
+  friend constexpr Quantity operator+(Quantity a, Quantity b) {
+    return Quantity(a.value_ + b.value_);
+  }
+  friend constexpr Quantity operator-(Quantity a, Quantity b) {
+    return Quantity(a.value_ - b.value_);
+  }
   friend constexpr Quantity operator*(Quantity a, double f) { return Quantity(a.value_ * f); }
   friend constexpr Quantity operator*(double f, Quantity a) { return Quantity(a.value_ * f); }
   friend constexpr Quantity operator/(Quantity a, double f) { return Quantity(a.value_ / f); }
@@ -61,7 +77,8 @@ using Dollars = Quantity<dimension::dollars>;
 /// A rate of events: failures, I/O operations.
 using PerSecond = Quantity<dimension::per_second>;
 
-/// Text for people, three significant digits, with unit: "1.5 GB", "50 GB/s", "989 TFLOP/s", "700 W".
+/// Text for people, three significant digits, with unit: "1.5 GB", "50 GB/s", "989 TFLOP/s", "700
+/// W".
 std::string to_text(Bytes);
 std::string to_text(BytesPerSecond);
 std::string to_text(Flops);
@@ -72,9 +89,13 @@ std::string to_text(Dollars);
 std::string to_text(PerSecond);
 
 namespace literals {
-#define TRAINYARD_LITERAL(suffix, type, factor)                                    \
-  constexpr type operator""_##suffix(long double v) { return type(double(v) * (factor)); } \
-  constexpr type operator""_##suffix(unsigned long long v) { return type(double(v) * (factor)); }
+#define TRAINYARD_LITERAL(suffix, type, factor)              \
+  constexpr type operator""_##suffix(long double v) {        \
+    return type(double(v) * (factor));                       \
+  }                                                          \
+  constexpr type operator""_##suffix(unsigned long long v) { \
+    return type(double(v) * (factor));                       \
+  }
 TRAINYARD_LITERAL(B, Bytes, 1.0)
 TRAINYARD_LITERAL(KB, Bytes, 1e3)
 TRAINYARD_LITERAL(MB, Bytes, 1e6)

@@ -9,11 +9,16 @@ namespace trainyard::sim {
 
 std::string to_text(Phase phase) {
   switch (phase) {
-    case Phase::failure: return "failure";
-    case Phase::completion: return "completion";
-    case Phase::arrival: return "arrival";
-    case Phase::decision: return "decision";
-    case Phase::observation: return "observation";
+    case Phase::failure:
+      return "failure";
+    case Phase::completion:
+      return "completion";
+    case Phase::arrival:
+      return "arrival";
+    case Phase::decision:
+      return "decision";
+    case Phase::observation:
+      return "observation";
   }
   return "?";
 }
@@ -24,7 +29,9 @@ void Waiter::suspend(std::coroutine_handle<> coroutine, ProcessState& process) {
   process.waiting_for = this;
 }
 
-void Waiter::make_ready() { process_->engine->ready_.push_back(*this); }
+void Waiter::make_ready() {
+  process_->engine->ready_.push_back(*this);
+}
 
 std::size_t WaitList::count() const {
   std::size_t n = 0;

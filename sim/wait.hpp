@@ -7,9 +7,10 @@
 #include "sim/check.hpp"
 #include "sim/time.hpp"
 
-/// What all waits have in common. A wait lives in the frame of the waiting coroutine and stands in at
-/// most one list at a time: first that of what it waits for, then the engine's list of those who are
-/// ready to continue. Leaving a list takes no search, so destroying the frame withdraws the wait.
+/// What all waits have in common. A wait lives in the frame of the waiting coroutine and stands in
+/// at most one list at a time: first that of what it waits for, then the engine's list of those who
+/// are ready to continue. Leaving a list takes no search, so destroying the frame withdraws the
+/// wait.
 namespace trainyard::sim {
 
 class Engine;
@@ -20,7 +21,8 @@ struct ProcessState;
 enum class Phase : std::uint8_t { failure, completion, arrival, decision, observation };
 
 std::string to_text(Phase);
-using trainyard::to_text;  // of Duration and quantities: std::chrono types are not found by their arguments
+using trainyard::to_text;  // of Duration and quantities: std::chrono types are not found by their
+                           // arguments
 
 namespace detail {
 

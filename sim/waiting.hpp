@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cstdint>
 #include <concepts>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
@@ -15,13 +15,14 @@
 /// What processes wait for, besides time: a signal, a unit of something scarce, a message, another
 /// process; and the first, or all, of several of them.
 ///
-///     switch (co_await any_of(engine, engine.delay(next_checkpoint), job.failed, reconfigured.wait())) {
+///     switch (co_await any_of(engine, engine.delay(next_checkpoint), job.failed,
+///     reconfigured.wait())) {
 ///       case 0: ...  // the delay passed
 ///       case 1: ...  // job.failed.notify_all() was called
 ///     }
 ///
-/// The losers of any_of are withdrawn at the moment one wins: a permit or a message is never taken and
-/// dropped. To keep what a wait brings, name it first:
+/// The losers of any_of are withdrawn at the moment one wins: a permit or a message is never taken
+/// and dropped. To keep what a wait brings, name it first:
 ///
 ///     Pop<Request> next = inbox.pop();
 ///     if (co_await any_of(engine, engine.delay(5ms), next) == 1) serve(next.await_resume());
@@ -85,7 +86,8 @@ class [[nodiscard]] Permit {
   std::uint64_t units_ = 0;
 };
 
-/// Units of something scarce, first come, first served: a large request is not overtaken by small ones.
+/// Units of something scarce, first come, first served: a large request is not overtaken by small
+/// ones.
 ///     Permit lane = co_await repair_crews.acquire();
 class Semaphore {
  public:
@@ -314,11 +316,14 @@ class [[nodiscard]] AllJoined final : public Group {
 
 namespace detail {
 
-inline Signal::Waiting as_wait(Signal& signal) { return signal.wait(); }
-inline Join as_wait(const ProcessHandle& process) { return process.join(); }
+inline Signal::Waiting as_wait(Signal& signal) {
+  return signal.wait();
+}
+inline Join as_wait(const ProcessHandle& process) {
+  return process.join();
+}
 template <class W>
-  requires std::derived_from<std::remove_cvref_t<W>, Wait>
-W&& as_wait(W&& wait) {
+requires std::derived_from<std::remove_cvref_t<W>, Wait> W && as_wait(W&& wait) {
   return std::forward<W>(wait);
 }
 
@@ -331,9 +336,9 @@ using Member =
 
 }  // namespace detail
 
-/// co_await any_of(engine, a, b, ...): continues at the first and returns its number; at one instant
-/// the one whose event comes first, or among those true at once the one named first. Members: waits,
-/// signals, process handles.
+/// co_await any_of(engine, a, b, ...): continues at the first and returns its number; at one
+/// instant the one whose event comes first, or among those true at once the one named first.
+/// Members: waits, signals, process handles.
 template <class... Given>
 AnyOf<detail::Member<Given>...> any_of(Engine&, Given&&... waits) {
   return AnyOf<detail::Member<Given>...>(std::in_place,

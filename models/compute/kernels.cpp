@@ -14,16 +14,20 @@ constexpr double tile_elements = 128.0 * 128.0;
 constexpr double padding = 64.0;
 constexpr double fewest_waves = 0.25;  // below a quarter wave split-k kernels take over
 
-// Fitted together with the constants of GpuCalibration on public step times (docs/models/kernels.md).
-constexpr double flash_backward_rate = 0.76;     // backward over forward rate of flash attention
-constexpr double flash_backward_work = 2.5;      // five products instead of two (Dao et al. 2022)
-constexpr double small_head_rate = 0.93;         // heads of 64 or less, over heads of 128
-constexpr double unfused_product_rate = 0.6;     // batched products per head, over one large GEMM
-constexpr double unfused_forward_bytes = 13.0;   // per score: softmax, mask, dropout (Korthikanti et al. 2022)
+// Fitted together with the constants of GpuCalibration on public step times
+// (docs/models/kernels.md).
+constexpr double flash_backward_rate = 0.76;  // backward over forward rate of flash attention
+constexpr double flash_backward_work = 2.5;   // five products instead of two (Dao et al. 2022)
+constexpr double small_head_rate = 0.93;      // heads of 64 or less, over heads of 128
+constexpr double unfused_product_rate = 0.6;  // batched products per head, over one large GEMM
+constexpr double unfused_forward_bytes =
+    13.0;  // per score: softmax, mask, dropout (Korthikanti et al. 2022)
 constexpr double unfused_backward_bytes = 17.0;
-constexpr double unfused_bytes_factor = 1.1;     // achieved traffic over that count
+constexpr double unfused_bytes_factor = 1.1;  // achieved traffic over that count
 
-double padded(double x) { return std::ceil(x / padding) * padding / x; }
+double padded(double x) {
+  return std::ceil(x / padding) * padding / x;
+}
 
 double efficiency(const GpuSpec& gpu, Operands operands) {
   return operands == Operands::fp8 ? gpu.calibration.gemm_fp8 : gpu.calibration.gemm_16bit;
@@ -63,8 +67,9 @@ double gemm_s(const GpuSpec& gpu, Operands operands, double m, double n, double 
 
   const double k_half = c.k_half * (peak / gpu.sms) / reference_sm_rate;
   const double waves = m * n / (tile_elements * gpu.sms);
-  const double products_s = 2.0 * m * n * k / (peak * efficiency(gpu, operands)) * (1.0 + k_half / k) *
-                            (1.0 + c.wave_penalty / std::max(waves, fewest_waves)) * padded(m) * padded(n);
+  const double products_s =
+      2.0 * m * n * k / (peak * efficiency(gpu, operands)) * (1.0 + k_half / k) *
+      (1.0 + c.wave_penalty / std::max(waves, fewest_waves)) * padded(m) * padded(n);
   const double memory_s = hbm_s(gpu, operand_bytes * (m * k + k * n) + 2.0 * m * n);
   return std::max(products_s, memory_s) + to_seconds(c.kernel_floor);
 }
@@ -73,11 +78,13 @@ double hbm_s(const GpuSpec& gpu, double bytes) {
   return bytes / (gpu.calibration.hbm * gpu.memory_rate.value());
 }
 
-double linear_forward_s(const GpuSpec& gpu, Operands operands, double tokens, double in, double out) {
+double linear_forward_s(const GpuSpec& gpu, Operands operands, double tokens, double in,
+                        double out) {
   return gemm_s(gpu, operands, tokens, out, in);
 }
 
-double linear_backward_s(const GpuSpec& gpu, Operands operands, double tokens, double in, double out) {
+double linear_backward_s(const GpuSpec& gpu, Operands operands, double tokens, double in,
+                         double out) {
   return gemm_s(gpu, operands, tokens, in, out) + gemm_s(gpu, operands, in, out, tokens);
 }
 
@@ -90,7 +97,8 @@ double flash_attention_forward_s(const GpuSpec& gpu, const AttentionShape& shape
 }
 
 double flash_attention_backward_s(const GpuSpec& gpu, const AttentionShape& shape) {
-  return flash_backward_work * executed_causal_flops(shape) / (flash_rate(gpu, shape) * flash_backward_rate);
+  return flash_backward_work * executed_causal_flops(shape) /
+         (flash_rate(gpu, shape) * flash_backward_rate);
 }
 
 double unfused_attention_forward_s(const GpuSpec& gpu, const AttentionShape& shape) {
@@ -98,7 +106,8 @@ double unfused_attention_forward_s(const GpuSpec& gpu, const AttentionShape& sha
 }
 
 double unfused_attention_backward_s(const GpuSpec& gpu, const AttentionShape& shape) {
-  return 2.0 * unfused_products_s(gpu, shape) + unfused_softmax_s(gpu, shape, unfused_backward_bytes);
+  return 2.0 * unfused_products_s(gpu, shape) +
+         unfused_softmax_s(gpu, shape, unfused_backward_bytes);
 }
 
 }  // namespace trainyard::models

@@ -9,9 +9,9 @@ namespace trainyard::models {
 /// A network adapter. Figures: scenarios/parts/nic/.
 struct NicSpec {
   std::string name;
-  BytesPerSecond rate{50e9};          // one direction
-  double efficiency = 0.87;           // achieved over nominal for large messages
-  Duration latency{10000};            // one message between two servers, software included
+  BytesPerSecond rate{50e9};  // one direction
+  double efficiency = 0.87;   // achieved over nominal for large messages
+  Duration latency{10000};    // one message between two servers, software included
   Watts power{};
   Dollars price{};
 };
@@ -20,8 +20,10 @@ template <class Visitor>
 void describe(Visitor& v, NicSpec& s) {
   v.optional("name", s.name, "name shown in reports");
   v.required("rate", s.rate, "line rate, one direction", above(0));
-  v.optional("efficiency", s.efficiency, "achieved over line rate for large messages", between(0.01, 1));
-  v.optional("latency", s.latency, "one step of a collective between two servers, software included", at_least(0));
+  v.optional("efficiency", s.efficiency, "achieved over line rate for large messages",
+             between(0.01, 1));
+  v.optional("latency", s.latency,
+             "one step of a collective between two servers, software included", at_least(0));
   v.optional("power", s.power, "power of one adapter", at_least(0));
   v.optional("price", s.price, "price of one adapter with its optic", at_least(0));
 }
@@ -33,8 +35,8 @@ struct ServerSpec {
   int gpus = 8;
   NicSpec nic;
   int nics = 8;
-  Watts power_overhead{};             // per server, everything but the GPUs, at load
-  Dollars price{};                    // without GPUs and NICs
+  Watts power_overhead{};  // per server, everything but the GPUs, at load
+  Dollars price{};         // without GPUs and NICs
 };
 
 template <class Visitor>
@@ -44,9 +46,11 @@ void describe(Visitor& v, ServerSpec& s) {
   v.optional("gpus", s.gpus, "accelerators in one scale-up domain", between(1, 72));
   v.part("nic", s.nic, "nic", "the network adapter");
   v.optional("nics", s.nics, "network adapters for training traffic", between(1, 72));
-  v.optional("power_overhead", s.power_overhead, "power of one server without its GPUs, at load", at_least(0));
+  v.optional("power_overhead", s.power_overhead, "power of one server without its GPUs, at load",
+             at_least(0));
   v.optional("price", s.price, "price of one server without GPUs and adapters", at_least(0));
-  v.check(s.gpus % s.nics == 0, "nics", "must divide the GPUs of a server evenly (each NIC serves the same number of GPUs)");
+  v.check(s.gpus % s.nics == 0, "nics",
+          "must divide the GPUs of a server evenly (each NIC serves the same number of GPUs)");
 }
 
 }  // namespace trainyard::models

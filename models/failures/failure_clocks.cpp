@@ -13,10 +13,14 @@ using topologies::HostId;
 
 std::int64_t UnitCounts::per_server(Component c) const {
   switch (c) {
-    case Component::gpu: return gpus_per_server;
-    case Component::nic: return nics_per_server;
-    case Component::server: return 1;
-    case Component::leaf_switch: return 0;
+    case Component::gpu:
+      return gpus_per_server;
+    case Component::nic:
+      return nics_per_server;
+    case Component::server:
+      return 1;
+    case Component::leaf_switch:
+      return 0;
   }
   return 0;
 }
@@ -37,15 +41,19 @@ std::string unit_name(const UnitCounts& counts, Component component, std::uint32
 Duration draw(const DelaySpec& law, sim::Stream& stream) {
   const double value_s = to_seconds(law.value);
   switch (law.law) {
-    case Law::exponential: return seconds(stream.exponential(value_s));
-    case Law::log_normal: return seconds(stream.log_normal(value_s, law.sigma));
-    default: stream.bits(); return law.value;   // every law takes one value, so that they can be exchanged
+    case Law::exponential:
+      return seconds(stream.exponential(value_s));
+    case Law::log_normal:
+      return seconds(stream.log_normal(value_s, law.sigma));
+    default:
+      stream.bits();
+      return law.value;  // every law takes one value, so that they can be exchanged
   }
 }
 
-/// The units of one class. A heap entry may be too early: lives of units of a server that was down moved on by the time
-/// it was down, and the heap learns of it when the entry comes up. Never too late, so the top, once it is
-/// right, is the next failure.
+/// The units of one class. A heap entry may be too early: lives of units of a server that was down
+/// moved on by the time it was down, and the heap learns of it when the entry comes up. Never too
+/// late, so the top, once it is right, is the next failure.
 class FailureClocks::Clock {
  public:
   Clock(FailureClocks& all, FailureClass cls)
@@ -98,19 +106,22 @@ class FailureClocks::Clock {
   enum class Place : std::uint8_t { heap, parked, failed };
   struct Unit {
     Time due{};
-    std::uint32_t life = 0;   // which one: 0, 1, 2, ...
+    std::uint32_t life = 0;  // which one: 0, 1, 2, ...
     Place place = Place::failed;
   };
   struct Entry {
     Time due;
     std::uint32_t unit;
   };
-  static bool is_later(const Entry& a, const Entry& b) { return a.due != b.due ? a.due > b.due : a.unit > b.unit; }
+  static bool is_later(const Entry& a, const Entry& b) {
+    return a.due != b.due ? a.due > b.due : a.unit > b.unit;
+  }
 
   Duration life_of(std::uint32_t u) const {
     sim::Stream luck = luck_of(u);
     const LifetimeSpec& life = class_.spec.lifetime;
-    return seconds(life.law == Law::weibull ? luck.weibull(life.shape, scale_s_) : luck.exponential(mean_s_));
+    return seconds(life.law == Law::weibull ? luck.weibull(life.shape, scale_s_)
+                                            : luck.exponential(mean_s_));
   }
   sim::Stream luck_of(std::uint32_t u) const { return luck_.child(u).child(units_[u].life); }
 
@@ -154,7 +165,7 @@ class FailureClocks::Clock {
     pop();
     units_[u].place = Place::failed;
     sim::Stream luck = luck_of(u);
-    luck.bits();   // the life itself
+    luck.bits();  // the life itself
     if (!class_.spec.replace) renew(u);
     all_.report(class_, u, luck, kind_);
     arm();
@@ -173,18 +184,21 @@ class FailureClocks::Clock {
 };
 
 FailureClocks::FailureClocks(sim::Engine& engine, sim::Recorder& recorder,
-                             const std::map<std::string, FailureClassSpec>& classes, UnitCounts counts)
+                             const std::map<std::string, FailureClassSpec>& classes,
+                             UnitCounts counts)
     : engine_(engine),
       recorder_(recorder),
       counts_(counts),
       down_since_(static_cast<std::size_t>(counts.servers), Time::max()) {
   for (const auto& [name, spec] : classes)
-    clocks_.push_back(std::make_unique<Clock>(*this, FailureClass{FailureClassId(clocks_.size()), name, spec}));
+    clocks_.push_back(
+        std::make_unique<Clock>(*this, FailureClass{FailureClassId(clocks_.size()), name, spec}));
 }
 
 FailureClocks::~FailureClocks() = default;
 
-void FailureClocks::report(const FailureClass& cls, std::uint32_t unit, sim::Stream& luck, sim::KindId kind) {
+void FailureClocks::report(const FailureClass& cls, std::uint32_t unit, sim::Stream& luck,
+                           sim::KindId kind) {
   ++failures_;
   Failure failure{&cls, unit, {}, {}, {}};
   failure.detection = draw(cls.spec.detection, luck);
@@ -209,15 +223,20 @@ void FailureClocks::resume(HostId server) {
   for (auto& clock : clocks_) clock->resume(static_cast<std::uint32_t>(server.index()), was_down);
 }
 
-void FailureClocks::renew(FailureClassId cls, std::uint32_t unit) { clocks_.at(cls.index())->renew(unit); }
+void FailureClocks::renew(FailureClassId cls, std::uint32_t unit) {
+  clocks_.at(cls.index())->renew(unit);
+}
 
-const FailureClass& FailureClocks::failure_class(FailureClassId id) const { return clocks_.at(id.index())->cls(); }
+const FailureClass& FailureClocks::failure_class(FailureClassId id) const {
+  return clocks_.at(id.index())->cls();
+}
 
 double FailureClocks::rate_per_s(std::int64_t servers, std::int64_t leaves) const {
   double rate = 0;
   for (const auto& clock : clocks_) {
     const Component component = clock->cls().spec.component;
-    const std::int64_t units = component == Component::leaf_switch ? leaves : servers * counts_.per_server(component);
+    const std::int64_t units =
+        component == Component::leaf_switch ? leaves : servers * counts_.per_server(component);
     rate += static_cast<double>(units) / clock->mean_s();
   }
   return rate;

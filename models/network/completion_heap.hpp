@@ -7,8 +7,8 @@
 
 namespace trainyard::models {
 
-/// Who finishes first: a binary heap over small indices in which an entry can be moved or withdrawn,
-/// so there are no stale entries. At equal times the smaller index is first.
+/// Who finishes first: a binary heap over small indices in which an entry can be moved or
+/// withdrawn, so there are no stale entries. At equal times the smaller index is first.
 template <class When>
 class CompletionHeap {
  public:
@@ -44,7 +44,9 @@ class CompletionHeap {
   struct Entry {
     When when;
     std::uint32_t index;
-    bool operator<(const Entry& o) const { return when != o.when ? when < o.when : index < o.index; }
+    bool operator<(const Entry& o) const {
+      return when != o.when ? when < o.when : index < o.index;
+    }
   };
 
   void put(std::size_t at, const Entry& e) {

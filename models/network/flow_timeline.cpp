@@ -18,7 +18,8 @@ bool is_same_instant(double later_s, double first_s, double settled_s) {
 
 }  // namespace
 
-VarIndex FlowTimeline::add(double bytes, std::span<const Load> loads, double cap_Bps, FlowKind kind) {
+VarIndex FlowTimeline::add(double bytes, std::span<const Load> loads, double cap_Bps,
+                           FlowKind kind) {
   check(bytes >= 0 && std::isfinite(bytes), "a flow has a finite number of bytes", bytes);
   const VarIndex var = solver_.add(loads, cap_Bps);
   if (var.index() >= flows_.size()) flows_.resize(var.index() + 1);
@@ -116,7 +117,8 @@ std::span<const VarIndex> FlowTimeline::advance(double to_s) {
   solve();
   check(to_s >= now_s_, "time goes forward", to_s, now_s_);
   finished_.clear();
-  now_s_ = completions_.is_empty() ? to_s : std::min(to_s, std::max(now_s_, completions_.first_time()));
+  now_s_ =
+      completions_.is_empty() ? to_s : std::min(to_s, std::max(now_s_, completions_.first_time()));
   while (!completions_.is_empty()) {
     const std::size_t i = completions_.first();
     if (!is_same_instant(completions_.first_time(), now_s_, flows_[i].settled_s)) break;

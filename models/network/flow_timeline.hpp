@@ -11,9 +11,9 @@
 /// Flows in time: who has how much left and who finishes next, when all share links max-min fairly.
 /// Pure mathematics with a clock of its own in seconds; the engine is not involved.
 ///
-/// Between two events all rates are constant, so a flow's remaining bytes fall in a straight line and
-/// are written down (settled) only when *its* rate changes. All changes of one instant are solved once.
-/// A completion is the truth: at it, the remaining bytes are zero.
+/// Between two events all rates are constant, so a flow's remaining bytes fall in a straight line
+/// and are written down (settled) only when *its* rate changes. All changes of one instant are
+/// solved once. A completion is the truth: at it, the remaining bytes are zero.
 ///
 ///     FlowTimeline line;
 ///     LinkIndex link = line.add_link(50e9);
@@ -21,8 +21,9 @@
 ///     line.advance(*line.next_completion_s());                       // {a} at 0.04 s
 ///     line.advance(*line.next_completion_s());                       // {b} at 0.06 s
 ///
-/// Two computed times that ought to be equal differ in the last bits. Flows that finish within 1e-13 of
-/// their present leg (and four units in the last place of the clock) of the first count as one instant.
+/// Two computed times that ought to be equal differ in the last bits. Flows that finish within
+/// 1e-13 of their present leg (and four units in the last place of the clock) of the first count as
+/// one instant.
 namespace trainyard::models {
 
 /// What a variable stands for; only the correction below asks.
@@ -31,9 +32,9 @@ enum class FlowKind { lone, collective };
 class FlowTimeline {
  public:
   struct Options {
-    /// Correction for lone flows beside throttled collectives, which use their share in bursts: a lone
-    /// flow advances with x - phi · (x - F), F = min C/W over its links, if two or more of its links
-    /// carry a collective that is held elsewhere. 0: pure max-min. Suggested 0.5
+    /// Correction for lone flows beside throttled collectives, which use their share in bursts: a
+    /// lone flow advances with x - phi · (x - F), F = min C/W over its links, if two or more of its
+    /// links carry a collective that is held elsewhere. 0: pure max-min. Suggested 0.5
     /// (docs/models/fluid-network.md). Every solve then looks at all flows.
     double phi = 0;
     MaxMin::Tuning tuning = {};
@@ -50,14 +51,16 @@ class FlowTimeline {
   /// Gives a running or just finished flow this much to move, on the same path; costs no solve.
   void restart(VarIndex flow, double bytes);
   void remove(VarIndex flow);
-  void set_capacity(LinkIndex link, double capacity_Bps) { solver_.set_capacity(link, capacity_Bps); }
+  void set_capacity(LinkIndex link, double capacity_Bps) {
+    solver_.set_capacity(link, capacity_Bps);
+  }
 
   double now_s() const { return now_s_; }
   /// None: nothing runs, or all that runs stands still.
   std::optional<double> next_completion_s();
-  /// Moves the clock to `to_s` or to the next completion, whichever is first, and gives the flows that
-  /// finish there (valid until the next advance). A finished flow that is not restarted at once is
-  /// removed when time goes on.
+  /// Moves the clock to `to_s` or to the next completion, whichever is first, and gives the flows
+  /// that finish there (valid until the next advance). A finished flow that is not restarted at
+  /// once is removed when time goes on.
   std::span<const VarIndex> advance(double to_s);
 
   double bytes_left(VarIndex flow);
@@ -68,12 +71,12 @@ class FlowTimeline {
 
  private:
   struct Flow {
-    double bytes_left = 0;       // at settled_s
+    double bytes_left = 0;  // at settled_s
     double settled_s = 0;
     double progress_Bps = 0;
     FlowKind kind = FlowKind::lone;
     bool is_running = false;
-    bool is_finished = false;    // keeps its variable until time goes on
+    bool is_finished = false;  // keeps its variable until time goes on
   };
   void solve();
   void settle(Flow& flow) const;
@@ -84,11 +87,11 @@ class FlowTimeline {
   MaxMin solver_;
   double now_s_ = 0;
   std::size_t running_ = 0;
-  std::vector<Flow> flows_;                  // by variable
+  std::vector<Flow> flows_;  // by variable
   CompletionHeap<double> completions_;
-  std::vector<VarIndex> finished_;           // by the last advance
-  std::vector<VarIndex> leaving_;            // finished, not yet removed
-  std::vector<unsigned char> is_bursty_;     // links that carry a collective held elsewhere
+  std::vector<VarIndex> finished_;        // by the last advance
+  std::vector<VarIndex> leaving_;         // finished, not yet removed
+  std::vector<unsigned char> is_bursty_;  // links that carry a collective held elsewhere
 };
 
 }  // namespace trainyard::models

@@ -30,7 +30,8 @@ void FluidNetwork::set_capacity(LinkIndex link, BytesPerSecond capacity) {
 }
 
 FlowHandle FluidNetwork::begin(Bytes bytes, std::span<const Load> loads, BytesPerSecond cap) {
-  check(bytes.value() >= 0 && std::isfinite(bytes.value()), "a flow has a finite number of bytes", bytes.value());
+  check(bytes.value() >= 0 && std::isfinite(bytes.value()), "a flow has a finite number of bytes",
+        bytes.value());
   const VarIndex var = solver_.add(loads, cap.value());
   if (var.index() >= flows_.size()) flows_.resize(var.index() + 1);
   Flow& flow = flows_[var.index()];
@@ -47,7 +48,8 @@ FlowHandle FluidNetwork::begin(Bytes bytes, std::span<const Load> loads, BytesPe
   return {var, flow.serial};
 }
 
-FlowHandle FluidNetwork::start(Bytes bytes, std::span<const Load> loads, sim::Action on_done, BytesPerSecond cap) {
+FlowHandle FluidNetwork::start(Bytes bytes, std::span<const Load> loads, sim::Action on_done,
+                               BytesPerSecond cap) {
   const FlowHandle handle = begin(bytes, loads, cap);
   flows_[handle.var.index()].on_done = std::move(on_done);
   return handle;
@@ -72,7 +74,8 @@ void FluidNetwork::withdraw(FlowHandle handle) noexcept {
   ask_for_solve();
 }
 
-// ---- Bytes ------------------------------------------------------------------------------------------
+// ---- Bytes
+// ------------------------------------------------------------------------------------------
 
 double FluidNetwork::moved_since(const Flow& flow) const {
   return std::min(flow.bytes_left, flow.rate_Bps * to_seconds(engine_->now() - flow.settled));
@@ -81,7 +84,9 @@ double FluidNetwork::moved_since(const Flow& flow) const {
 void FluidNetwork::book(std::size_t i, double bytes) {
   flows_[i].bytes_left -= bytes;
   if (bytes == 0) return;
-  solver_.for_each_load(VarIndex(i), [&](const Load& load) { links_[load.link.index()].bytes_moved += load.weight * bytes; });
+  solver_.for_each_load(VarIndex(i), [&](const Load& load) {
+    links_[load.link.index()].bytes_moved += load.weight * bytes;
+  });
 }
 
 void FluidNetwork::settle(std::size_t i) {
@@ -102,11 +107,14 @@ BytesPerSecond FluidNetwork::rate(FlowHandle handle) {
 
 Bytes FluidNetwork::bytes_moved(LinkIndex link) const {
   double bytes = links_[link.index()].bytes_moved;
-  solver_.for_each_user(link, [&](VarIndex var, double weight) { bytes += weight * moved_since(flows_[var.index()]); });
+  solver_.for_each_user(link, [&](VarIndex var, double weight) {
+    bytes += weight * moved_since(flows_[var.index()]);
+  });
   return Bytes(bytes);
 }
 
-// ---- Time -------------------------------------------------------------------------------------------
+// ---- Time
+// -------------------------------------------------------------------------------------------
 
 void FluidNetwork::ask_for_solve() {
   if (!solving_.is_armed()) solving_.arm(Duration::zero());
@@ -120,15 +128,19 @@ void FluidNetwork::solve() {
     Flow& flow = flows_[i];
     flow.rate_Bps = solver_.rate(change.var);
     const Duration left = transfer_time(Bytes(flow.bytes_left), BytesPerSecond(flow.rate_Bps));
-    if (left == forever) completions_.erase(i);
-    else completions_.set(i, add(engine_->now(), left));
+    if (left == forever)
+      completions_.erase(i);
+    else
+      completions_.set(i, add(engine_->now(), left));
   }
   aim_at_next_completion();
 }
 
 void FluidNetwork::aim_at_next_completion() {
-  if (completions_.is_empty()) completion_.cancel();
-  else completion_.arm_at(completions_.first_time());
+  if (completions_.is_empty())
+    completion_.cancel();
+  else
+    completion_.arm_at(completions_.first_time());
 }
 
 void FluidNetwork::complete_due() {
@@ -151,7 +163,8 @@ void FluidNetwork::complete_due() {
   aim_at_next_completion();
 }
 
-// ---- Waiting ----------------------------------------------------------------------------------------
+// ---- Waiting
+// ----------------------------------------------------------------------------------------
 
 bool Transfer::begin() {
   flow_ = network_->begin(bytes_, loads_, cap_);
@@ -172,9 +185,11 @@ std::string Transfer::describe() const {
 std::string FluidNetwork::describe_flow(FlowHandle handle) const {
   std::string text = "transfer over \"" + name_ + '"';
   if (!is_running(handle)) return text;
-  text += ", " + to_text(bytes_left(handle)) + " left at " + to_text(BytesPerSecond(flows_[handle.var.index()].rate_Bps));
+  text += ", " + to_text(bytes_left(handle)) + " left at " +
+          to_text(BytesPerSecond(flows_[handle.var.index()].rate_Bps));
   solver_.for_each_load(handle.var, [&](const Load& load) {
-    if (solver_.capacity(load.link) == 0) text += ", stopped at \"" + links_[load.link.index()].name + '"';
+    if (solver_.capacity(load.link) == 0)
+      text += ", stopped at \"" + links_[load.link.index()].name + '"';
   });
   return text;
 }

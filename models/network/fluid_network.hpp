@@ -23,9 +23,10 @@
 ///
 ///     FluidNetwork store(engine, "store");
 ///     LinkIndex front = store.add_link(200_GBps, "front end");
-///     std::vector<Load> path{{front, 1.0}};                         // named first: g++ 12, docs/guide
-///     co_await store.transfer(2_TB, path, 25_GBps);                 // stopping the process withdraws it
-///     store.bytes_moved(front);                                     // exact at any instant
+///     std::vector<Load> path{{front, 1.0}};                         // named first: g++ 12,
+///     docs/guide co_await store.transfer(2_TB, path, 25_GBps);                 // stopping the
+///     process withdraws it store.bytes_moved(front);                                     // exact
+///     at any instant
 ///
 /// A flow over a broken link (capacity 0) stands still and ends when the link returns or it is
 /// withdrawn; Engine::describe_waiting names the link. Equations: docs/models/fluid-network.md.
@@ -39,8 +40,8 @@ struct FlowHandle {
   std::uint64_t serial = 0;
 };
 
-/// co_await network.transfer(...): the flow starts when it is awaited and is withdrawn when this object
-/// goes, finished or not.
+/// co_await network.transfer(...): the flow starts when it is awaited and is withdrawn when this
+/// object goes, finished or not.
 class [[nodiscard]] Transfer final : public sim::Wait {
  public:
   Transfer(FluidNetwork& network, Bytes bytes, std::vector<Load> loads, BytesPerSecond cap)
@@ -76,7 +77,8 @@ class FluidNetwork {
   void set_capacity(LinkIndex link, BytesPerSecond capacity);
 
   /// Moves `bytes` per unit of weight over the links, then calls `on_done` once.
-  FlowHandle start(Bytes bytes, std::span<const Load> loads, sim::Action on_done, BytesPerSecond cap = unlimited);
+  FlowHandle start(Bytes bytes, std::span<const Load> loads, sim::Action on_done,
+                   BytesPerSecond cap = unlimited);
   /// What moved stays counted; `on_done` is not called. Nothing happens if the flow has ended.
   void withdraw(FlowHandle flow) noexcept;
   Transfer transfer(Bytes bytes, std::vector<Load> loads, BytesPerSecond cap = unlimited);
@@ -96,16 +98,16 @@ class FluidNetwork {
  private:
   friend class Transfer;
   struct Flow {
-    double bytes_left = 0;       // at settled
+    double bytes_left = 0;  // at settled
     double rate_Bps = 0;
     Time settled{};
-    std::uint64_t serial = 0;    // 0: none
+    std::uint64_t serial = 0;  // 0: none
     sim::Action on_done;
     Transfer* transfer = nullptr;
   };
   struct Link {
     std::string name;
-    double bytes_moved = 0;      // up to the last settling of each user
+    double bytes_moved = 0;  // up to the last settling of each user
   };
 
   FlowHandle begin(Bytes bytes, std::span<const Load> loads, BytesPerSecond cap);
@@ -122,7 +124,7 @@ class FluidNetwork {
   std::string name_;
   MaxMin solver_;
   std::vector<Link> links_;
-  std::vector<Flow> flows_;      // by variable
+  std::vector<Flow> flows_;  // by variable
   CompletionHeap<Time> completions_;
   std::size_t running_ = 0;
   std::uint64_t next_serial_ = 1;

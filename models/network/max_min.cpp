@@ -11,10 +11,11 @@ namespace trainyard::models {
 
 namespace {
 
-// A link is overloaded above this; a level is right within it. Rates are good to about 1e-15, sums of
-// thousands of them to 1e-13.
+// A link is overloaded above this; a level is right within it. Rates are good to about 1e-15, sums
+// of thousands of them to 1e-13.
 constexpr double tight = 1e-12;
-// A link of infinite level with more room than this cannot be at its limit: changes there are ignored.
+// A link of infinite level with more room than this cannot be at its limit: changes there are
+// ignored.
 constexpr double slack = 1e-7;
 // Sums that drift by increments are not trusted this near to a decision, nor after so many updates.
 constexpr double doubt = 1e-7;
@@ -24,11 +25,14 @@ constexpr std::size_t block_class(std::size_t count) {
   return static_cast<std::size_t>(std::bit_width(std::max<std::size_t>(count, 1) - 1));
 }
 
-bool later(const auto& a, const auto& b) { return a.key != b.key ? a.key > b.key : a.link > b.link; }
+bool later(const auto& a, const auto& b) {
+  return a.key != b.key ? a.key > b.key : a.link > b.link;
+}
 
 }  // namespace
 
-// ---- Building -------------------------------------------------------------------------------------
+// ---- Building
+// -------------------------------------------------------------------------------------
 
 LinkIndex MaxMin::add_link(double capacity) {
   check(capacity >= 0 && std::isfinite(capacity), "a link capacity is finite and not negative");
@@ -185,7 +189,8 @@ void MaxMin::renew_bound(Index k) {
   note_change(k);
 }
 
-// ---- Small parts ----------------------------------------------------------------------------------
+// ---- Small parts
+// ----------------------------------------------------------------------------------
 
 void MaxMin::touch(Index l) {
   Link& link = links_[l];
@@ -246,7 +251,8 @@ void MaxMin::set(Index k, double x, Index bound) {
       }
     }
     if (link.is_touched) continue;
-    if (link.level == unlimited && (link.load <= link.capacity * (1 - slack) || !is_active(link))) continue;
+    if (link.level == unlimited && (link.load <= link.capacity * (1 - slack) || !is_active(link)))
+      continue;
     touch(edge.link);
   }
   h.x = x;
@@ -272,7 +278,8 @@ void MaxMin::sum_afresh(Index l) {
   work_ += static_cast<double>(link.users.size());
 }
 
-/// Keeps the sum of bounds honest: afresh when few users make it cheap, or when it was touched often.
+/// Keeps the sum of bounds honest: afresh when few users make it cheap, or when it was touched
+/// often.
 void MaxMin::sum_bounds(Index l) {
   Link& link = links_[l];
   if (link.updates >= updates_before_sum) return sum_afresh(l);
@@ -281,14 +288,16 @@ void MaxMin::sum_bounds(Index l) {
   for (const User& u : link.users) link.bound_sum += u.weight * vars_[u.var].bound;
 }
 
-// ---- Repair, lowest level first -------------------------------------------------------------------
+// ---- Repair, lowest level first
+// -------------------------------------------------------------------
 
 void MaxMin::queue(Index l, double key) {
   Link& link = links_[l];
-  if (link.queued_key >= 0 && link.queued_key <= key) return;   // a lower bound is queued already
+  if (link.queued_key >= 0 && link.queued_key <= key) return;  // a lower bound is queued already
   link.queued_key = key;
   heap_.push_back({key, l});
-  std::push_heap(heap_.begin(), heap_.end(), [](const Queued& a, const Queued& b) { return later(a, b); });
+  std::push_heap(heap_.begin(), heap_.end(),
+                 [](const Queued& a, const Queued& b) { return later(a, b); });
   work_ += 4;
 }
 
@@ -312,7 +321,9 @@ void MaxMin::classify(Index l) {
     sum_afresh(l);
     level = link.level + (link.capacity - link.load) / link.bound_weight;
   }
-  if (std::abs(level - link.level) <= tight * link.level + 1e-14 * link.capacity / link.bound_weight) return;
+  if (std::abs(level - link.level) <=
+      tight * link.level + 1e-14 * link.capacity / link.bound_weight)
+    return;
   queue(l, level > link.level ? link.level : std::max(current_key_, level));
 }
 
@@ -325,13 +336,16 @@ void MaxMin::classify_touched() {
 }
 
 bool MaxMin::repair() {
-  const double enough = tuning_.guard_factor * static_cast<double>(edge_count_ + 8 * links_in_use_) + tuning_.guard_base;
+  const double enough =
+      tuning_.guard_factor * static_cast<double>(edge_count_ + 8 * links_in_use_) +
+      tuning_.guard_base;
   work_ = 0;
   current_key_ = 0;
   classify_touched();
   while (!heap_.empty()) {
     const Queued top = heap_.front();
-    std::pop_heap(heap_.begin(), heap_.end(), [](const Queued& a, const Queued& b) { return later(a, b); });
+    std::pop_heap(heap_.begin(), heap_.end(),
+                  [](const Queued& a, const Queued& b) { return later(a, b); });
     heap_.pop_back();
     if (links_[top.link].queued_key != top.key) continue;
     links_[top.link].queued_key = -1;
@@ -386,7 +400,8 @@ void MaxMin::step(Index l, double key) {
     scan_.push_back({hot_[u.var].bound == l ? unlimited : hot_[u.var].x, u.weight, u.var, l});
   work_ += static_cast<double>(scan_.size());
   const Root root = root_of(link.capacity, 0);
-  if (root.level > key && !heap_.empty() && root.level > heap_.front().key) return queue(l, root.level);
+  if (root.level > key && !heap_.empty() && root.level > heap_.front().key)
+    return queue(l, root.level);
   fall(l, root);
 }
 
@@ -394,7 +409,7 @@ void MaxMin::fall(Index l, const Root& root) {
   ++counters_.steps;
   Link& link = links_[l];
   link.level = root.level;
-  link.is_touched = true;                              // its own sums are set below, not by touches
+  link.is_touched = true;  // its own sums are set below, not by touches
   Index held = 0;
   for (const Held& h : scan_) {
     if (h.limit <= root.level) continue;
@@ -445,7 +460,8 @@ void MaxMin::rise(Index l) {
   link.updates = 0;
 }
 
-// ---- Full solve by progressive filling --------------------------------------------------------------
+// ---- Full solve by progressive filling
+// --------------------------------------------------------------
 
 /// All that hangs together with the touched links through links that could fill up.
 void MaxMin::collect_region() {
@@ -480,8 +496,9 @@ void MaxMin::fix(Index k, double x, Index bound) {
   }
 }
 
-/// Fixes the still rising users of the link, the lowest of all, at the level that fills it. False, with
-/// the level, if others took so little meanwhile that the link is no longer known to be the lowest.
+/// Fixes the still rising users of the link, the lowest of all, at the level that fills it. False,
+/// with the level, if others took so little meanwhile that the link is no longer known to be the
+/// lowest.
 bool MaxMin::fill_link(Index l, double key, double* level) {
   const double estimate = (links_[l].capacity - filling_[l].fixed_load) / filling_[l].free_weight;
   if (estimate > key * (1 + tight)) {
@@ -490,8 +507,10 @@ bool MaxMin::fill_link(Index l, double key, double* level) {
   }
   double below = 0, weight = 0;
   for (const User& u : links_[l].users) {
-    if (fixed_[u.var].x >= 0) below += u.weight * fixed_[u.var].x;
-    else weight += u.weight;
+    if (fixed_[u.var].x >= 0)
+      below += u.weight * fixed_[u.var].x;
+    else
+      weight += u.weight;
   }
   const double exact = (links_[l].capacity - below) / weight;
   if (exact > key * (1 + tight)) {
@@ -582,14 +601,16 @@ void MaxMin::fill_region() {
   }
 }
 
-// ---- Solving ----------------------------------------------------------------------------------------
+// ---- Solving
+// ----------------------------------------------------------------------------------------
 
 std::span<const MaxMin::Change> MaxMin::solve() {
   published_.clear();
   if (is_solved()) return published_;
   ++counters_.solves;
   const auto batch = static_cast<double>(batch_);
-  if (batch_ >= tuning_.batch_least && batch >= tuning_.batch_fraction * static_cast<double>(alive_)) {
+  if (batch_ >= tuning_.batch_least &&
+      batch >= tuning_.batch_fraction * static_cast<double>(alive_)) {
     ++counters_.full_solves;
     fill_region();
   } else if (skip_incremental_ > 0) {
@@ -620,7 +641,7 @@ std::span<const MaxMin::Change> MaxMin::solve_from_scratch() {
 
 std::span<const MaxMin::Change> MaxMin::publish() {
   for (const Index k : changed_) {
-    if (!hot_[k].is_changed) continue;                 // removed since, or listed twice
+    if (!hot_[k].is_changed) continue;  // removed since, or listed twice
     hot_[k].is_changed = false;
     Variable& v = vars_[k];
     if (hot_[k].x == v.rate) continue;
@@ -646,8 +667,9 @@ std::optional<LinkIndex> MaxMin::bottleneck(VarIndex var) const {
   if (hot_[k].bound != at_cap) return LinkIndex(hot_[k].bound);
   const Variable& v = vars_[k];
   if (v.bound >= v.cap) return std::nullopt;
-  for (Index e = v.first; e != v.first + v.count; ++e)        // alone it fills this link
-    if (links_[edges_[e].link].nominal / edges_[e].weight == v.bound) return LinkIndex(edges_[e].link);
+  for (Index e = v.first; e != v.first + v.count; ++e)  // alone it fills this link
+    if (links_[edges_[e].link].nominal / edges_[e].weight == v.bound)
+      return LinkIndex(edges_[e].link);
   return std::nullopt;
 }
 
@@ -661,9 +683,11 @@ void MaxMin::check_certificate(double tolerance) const {
     }
   }
   for (Index l = 0; l < links_.size(); ++l) {
-    check(load[l] <= links_[l].capacity * (1 + tolerance), "no link carries more than its capacity", l, load[l], links_[l].capacity);
+    check(load[l] <= links_[l].capacity * (1 + tolerance), "no link carries more than its capacity",
+          l, load[l], links_[l].capacity);
     // The kept sum has seen tentative loads as large as the sum of bounds.
-    check(std::abs(load[l] - links_[l].load) <= tolerance * std::max(links_[l].bound_sum, links_[l].nominal),
+    check(std::abs(load[l] - links_[l].load) <=
+              tolerance * std::max(links_[l].bound_sum, links_[l].nominal),
           "the load of a link is the sum over its users", l, load[l], links_[l].load);
   }
   for (Index k = 0; k < vars_.size(); ++k) {
@@ -673,9 +697,11 @@ void MaxMin::check_certificate(double tolerance) const {
     bool is_held = v.rate >= v.cap * (1 - tolerance);
     for (Index e = v.first; !is_held && e != v.first + v.count; ++e) {
       const Index l = edges_[e].link;
-      is_held = load[l] >= links_[l].capacity * (1 - tolerance) && v.rate >= fastest[l] * (1 - tolerance);
+      is_held =
+          load[l] >= links_[l].capacity * (1 - tolerance) && v.rate >= fastest[l] * (1 - tolerance);
     }
-    check(is_held, "every variable is at its cap or has a full link on which nobody is faster", k, v.rate);
+    check(is_held, "every variable is at its cap or has a full link on which nobody is faster", k,
+          v.rate);
   }
 }
 

@@ -11,18 +11,20 @@
 
 /// Max-min fair rates, exact and incremental.
 ///
-/// A variable k (a flow, or a whole collective that advances in lock-step) has one rate x_k and loads
-/// link l with w_lk · x_k. Rates are max-min: none can rise unless one that is no larger falls.
-/// x is that vector if and only if every link carries at most its capacity, and every variable is at
-/// its own cap or has a *bottleneck*: a full link of its own on which nobody is faster.
+/// A variable k (a flow, or a whole collective that advances in lock-step) has one rate x_k and
+/// loads link l with w_lk · x_k. Rates are max-min: none can rise unless one that is no larger
+/// falls. x is that vector if and only if every link carries at most its capacity, and every
+/// variable is at its own cap or has a *bottleneck*: a full link of its own on which nobody is
+/// faster.
 ///
-/// Level form. Give each link a level L_l and put x_k = min(cap_k, min of L_l over its links). If every
-/// link is either "L = infinite and load <= capacity" or "L finite and load = capacity", x is the answer,
-/// by whatever road it was reached. A link whose users and capacity did not change stays right, so a
-/// change repairs only the links it touches, lowest level first:
+/// Level form. Give each link a level L_l and put x_k = min(cap_k, min of L_l over its links). If
+/// every link is either "L = infinite and load <= capacity" or "L finite and load = capacity", x is
+/// the answer, by whatever road it was reached. A link whose users and capacity did not change
+/// stays right, so a change repairs only the links it touches, lowest level first:
 ///
-///   fall   the link is overloaded:  level = root of  sum w min(x, level) = C,  faster users come down to it
-///   rise   the link has room:       its users go up to the level, or to what their other links allow
+///   fall   the link is overloaded:  level = root of  sum w min(x, level) = C,  faster users come
+///   down to it rise   the link has room:       its users go up to the level, or to what their
+///   other links allow
 ///
 /// If a repair costs more than a full solve would, the connected part is solved afresh (progressive
 /// filling), so the worst case stays near that.
@@ -32,9 +34,9 @@
 ///     VarIndex a = net.add({{{link, 1.0}}}, 2.0), b = net.add({{{link, 1.0}}});
 ///     net.solve();                                     // a at its cap: 2; b takes the rest: 8
 ///
-/// Source of the definition and of the bottleneck condition: D. Bertsekas, R. Gallager, Data Networks,
-/// 2nd ed., 1992, section 6.5. Why each link is repaired about once: docs/models/fluid-network.md.
-/// Units are the caller's; capacities and rates share one.
+/// Source of the definition and of the bottleneck condition: D. Bertsekas, R. Gallager, Data
+/// Networks, 2nd ed., 1992, section 6.5. Why each link is repaired about once:
+/// docs/models/fluid-network.md. Units are the caller's; capacities and rates share one.
 namespace trainyard::models {
 
 struct MaxMinLink;
@@ -57,24 +59,24 @@ class MaxMin {
     double old_rate;
   };
 
-  /// When an incremental repair gives up in favour of a full solve. The defaults are measured; tests
-  /// use other values to force one road or the other. The answer never depends on them.
+  /// When an incremental repair gives up in favour of a full solve. The defaults are measured;
+  /// tests use other values to force one road or the other. The answer never depends on them.
   struct Tuning {
-    double guard_factor = 1.5;       // of (edges + 8 · links in use) units of work …
-    double guard_base = 500;         // … plus this
-    double batch_fraction = 0.25;    // arrivals and departures of one solve over all variables, …
-    std::size_t batch_least = 32;    // … and at least this many: solve in full at once
+    double guard_factor = 1.5;     // of (edges + 8 · links in use) units of work …
+    double guard_base = 500;       // … plus this
+    double batch_fraction = 0.25;  // arrivals and departures of one solve over all variables, …
+    std::size_t batch_least = 32;  // … and at least this many: solve in full at once
   };
 
   /// Work done so far; regressions of speed show here without a clock.
   struct Counters {
     std::uint64_t solves = 0;
-    std::uint64_t steps = 0;         // levels that fell or rose
-    std::uint64_t looks = 0;         // scans of all users of a link
-    std::uint64_t full_solves = 0;   // by choice
-    std::uint64_t fallbacks = 0;     // because a repair became too long
-    std::uint64_t touched = 0;       // variables handled
-    std::uint64_t changed = 0;       // variables whose rate really changed
+    std::uint64_t steps = 0;        // levels that fell or rose
+    std::uint64_t looks = 0;        // scans of all users of a link
+    std::uint64_t full_solves = 0;  // by choice
+    std::uint64_t fallbacks = 0;    // because a repair became too long
+    std::uint64_t touched = 0;      // variables handled
+    std::uint64_t changed = 0;      // variables whose rate really changed
   };
 
   MaxMin() = default;
@@ -128,33 +130,33 @@ class MaxMin {
   using Index = std::uint32_t;
   static constexpr Index at_cap = 0xffffffffu;
 
-  struct Edge {               // of a variable
+  struct Edge {  // of a variable
     Index link;
-    Index slot;               // where the link lists it
+    Index slot;  // where the link lists it
     double weight;
   };
-  struct User {               // of a link
+  struct User {  // of a link
     Index var;
     Index edge;
     double weight;
   };
-  struct Hot {                // what scans of users read
-    double x = 0;             // tentative during a solve
-    Index bound = at_cap;     // the link whose level x is
+  struct Hot {             // what scans of users read
+    double x = 0;          // tentative during a solve
+    Index bound = at_cap;  // the link whose level x is
     bool is_changed = false;
   };
   struct Variable {
     double cap = 0;
-    double bound = 0;         // min(cap, nominal capacity / weight over its links): no rate can pass it
-    double rate = 0;          // as of the last solve
-    Index first = 0;          // edges
+    double bound = 0;  // min(cap, nominal capacity / weight over its links): no rate can pass it
+    double rate = 0;   // as of the last solve
+    Index first = 0;   // edges
     Index count = 0;
     bool is_alive = false;
     bool in_region = false;
   };
   struct Link {
     double capacity = 0;
-    double nominal = 0;       // the largest capacity it ever had
+    double nominal = 0;  // the largest capacity it ever had
     double level = unlimited;
     double load = 0;
     double weight = 0;        // of all users
@@ -162,9 +164,9 @@ class MaxMin {
     double bound_sum = 0;     // load if every user were at its bound
     double queued_key = -1;   // in the repair heap; -1: not
     Index bound_count = 0;
-    Index updates = 0;        // of load and bound_weight since both were summed afresh
+    Index updates = 0;  // of load and bound_weight since both were summed afresh
     bool is_touched = false;
-    bool is_seen = false;     // touched in this solve
+    bool is_seen = false;  // touched in this solve
     bool in_region = false;
     std::vector<User> users;
   };
@@ -172,25 +174,25 @@ class MaxMin {
     double key;
     Index link;
   };
-  struct Held {               // a user during a scan: it will take min(limit, level)
+  struct Held {  // a user during a scan: it will take min(limit, level)
     double limit;
     double weight;
     Index var;
-    Index holder;             // the link that sets the limit
+    Index holder;  // the link that sets the limit
   };
-  struct Filling {            // a link while the full solve fills it
+  struct Filling {  // a link while the full solve fills it
     double fixed_load = 0;
     double free_weight = 0;
     std::size_t free_users = 0;
   };
-  struct Fixed {              // a variable in the full solve; below zero: still rising
+  struct Fixed {  // a variable in the full solve; below zero: still rising
     double x = -1;
     Index bound = at_cap;
   };
   struct Root {
-    double level;             // unlimited: all fit
+    double level;  // unlimited: all fit
     double load;
-    double weight;            // of those held at the level
+    double weight;  // of those held at the level
   };
 
   const Variable& cold(VarIndex var) const { return vars_[var.index()]; }
@@ -224,12 +226,12 @@ class MaxMin {
   std::vector<Hot> hot_;
   std::vector<Variable> vars_;
   std::vector<Edge> edges_;
-  std::vector<std::vector<Index>> free_edges_;   // blocks by power of two
+  std::vector<std::vector<Index>> free_edges_;  // blocks by power of two
   std::vector<Index> free_vars_;
   std::size_t alive_ = 0;
   std::size_t edge_count_ = 0;
   std::size_t links_in_use_ = 0;
-  std::size_t batch_ = 0;                        // arrivals and departures since the last solve
+  std::size_t batch_ = 0;  // arrivals and departures since the last solve
   double current_key_ = 0;
   double work_ = 0;
   unsigned backoff_ = 0;
@@ -239,7 +241,7 @@ class MaxMin {
   std::vector<Held> scan_;
   std::vector<Filling> filling_;
   std::vector<Fixed> fixed_;
-  std::vector<std::pair<double, Index>> by_bound_;   // variables of the region
+  std::vector<std::pair<double, Index>> by_bound_;  // variables of the region
   std::vector<Change> published_;
 };
 

@@ -23,13 +23,15 @@ std::size_t recolour(std::vector<Key>& keys, std::vector<std::size_t>& colours) 
 
 }  // namespace
 
-SymmetryClasses find_symmetry(std::span<const double> capacities, std::span<const ColouredVariable> variables) {
+SymmetryClasses find_symmetry(std::span<const double> capacities,
+                              std::span<const ColouredVariable> variables) {
   SymmetryClasses classes;
   classes.of_link.resize(capacities.size());
   classes.of_variable.resize(variables.size());
   std::vector<std::vector<std::pair<std::size_t, double>>> users(capacities.size());
   for (std::size_t k = 0; k < variables.size(); ++k)
-    for (const Load& load : variables[k].loads) users[load.link.index()].push_back({k, load.weight});
+    for (const Load& load : variables[k].loads)
+      users[load.link.index()].push_back({k, load.weight});
 
   std::vector<double> link_keys(capacities.begin(), capacities.end());
   classes.links = recolour(link_keys, classes.of_link);
@@ -41,12 +43,14 @@ SymmetryClasses find_symmetry(std::span<const double> capacities, std::span<cons
     std::vector<Seen> by_variable(variables.size()), by_link(capacities.size());
     for (std::size_t k = 0; k < variables.size(); ++k) {
       by_variable[k].first = classes.of_variable[k];
-      for (const Load& load : variables[k].loads) by_variable[k].second.push_back({classes.of_link[load.link.index()], load.weight});
+      for (const Load& load : variables[k].loads)
+        by_variable[k].second.push_back({classes.of_link[load.link.index()], load.weight});
       std::sort(by_variable[k].second.begin(), by_variable[k].second.end());
     }
     for (std::size_t l = 0; l < capacities.size(); ++l) {
       by_link[l].first = classes.of_link[l];
-      for (const auto& [k, weight] : users[l]) by_link[l].second.push_back({classes.of_variable[k], weight});
+      for (const auto& [k, weight] : users[l])
+        by_link[l].second.push_back({classes.of_variable[k], weight});
       std::sort(by_link[l].second.begin(), by_link[l].second.end());
     }
     const std::size_t variables_now = recolour(by_variable, classes.of_variable);
@@ -59,9 +63,11 @@ SymmetryClasses find_symmetry(std::span<const double> capacities, std::span<cons
   }
 }
 
-std::vector<double> solve_quotient(std::span<const double> capacities, std::span<const ColouredVariable> variables,
+std::vector<double> solve_quotient(std::span<const double> capacities,
+                                   std::span<const ColouredVariable> variables,
                                    const SymmetryClasses& classes) {
-  // The first member of each link class tells what one link of it carries: every member sees the same.
+  // The first member of each link class tells what one link of it carries: every member sees the
+  // same.
   std::vector<std::size_t> example(classes.links, capacities.size());
   for (std::size_t l = capacities.size(); l-- > 0;) example[classes.of_link[l]] = l;
   MaxMin net;
@@ -73,17 +79,20 @@ std::vector<double> solve_quotient(std::span<const double> capacities, std::span
     caps[c] = variables[k].cap;
     for (const Load& load : variables[k].loads) {
       const std::size_t link_class = classes.of_link[load.link.index()];
-      if (example[link_class] == load.link.index()) loads[c].push_back({LinkIndex(link_class), load.weight});
+      if (example[link_class] == load.link.index())
+        loads[c].push_back({LinkIndex(link_class), load.weight});
     }
   }
   std::vector<VarIndex> vars;
   for (std::size_t c = 0; c < classes.variables; ++c) {
-    std::stable_sort(loads[c].begin(), loads[c].end(), [](const Load& a, const Load& b) { return a.link < b.link; });
+    std::stable_sort(loads[c].begin(), loads[c].end(),
+                     [](const Load& a, const Load& b) { return a.link < b.link; });
     vars.push_back(net.add(loads[c], caps[c]));
   }
   net.solve();
   std::vector<double> rates;
-  for (std::size_t k = 0; k < variables.size(); ++k) rates.push_back(net.rate(vars[classes.of_variable[k]]));
+  for (std::size_t k = 0; k < variables.size(); ++k)
+    rates.push_back(net.rate(vars[classes.of_variable[k]]));
   return rates;
 }
 

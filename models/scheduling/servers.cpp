@@ -21,7 +21,8 @@ ServerPool::ServerPool(sim::Engine& engine, sim::Recorder& recorder, PoolShape s
   if (shape_.leaf.empty()) shape_.leaf.assign(n, 0);
   if (shape_.pod.empty()) shape_.pod.assign(n, 0);
   check(shape_.leaf.size() == n && shape_.pod.size() == n, "each server has a leaf and a pod");
-  check(shape_.spares >= 0 && shape_.spares <= shape_.servers, "spares are servers of the cluster", shape_.spares);
+  check(shape_.spares >= 0 && shape_.spares <= shape_.servers, "spares are servers of the cluster",
+        shape_.spares);
 
   servers_.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -33,7 +34,8 @@ ServerPool::ServerPool(sim::Engine& engine, sim::Recorder& recorder, PoolShape s
     servers_[i].state = is_spare ? State::spare : State::unallocated;
     (is_spare ? spare_ : unallocated_).insert(HostId(i));
   }
-  counts_ = {shape_.servers, shape_.gpus_per_server, shape_.nics_per_server, std::int64_t(leaf_servers_.size())};
+  counts_ = {shape_.servers, shape_.gpus_per_server, shape_.nics_per_server,
+             std::int64_t(leaf_servers_.size())};
 }
 
 void ServerPool::attach(FailureClocks& clocks) {
@@ -60,7 +62,8 @@ void ServerPool::strike(const Failure& failure) {
   const std::vector<HostId> struck = servers_of(spec.component, failure.unit);
   if (is_leaf && spec.replace) {
     for (const HostId server : struck) change_leaf_faults(server, +1);
-    schedule_return({add(engine_.now(), failure.repair), failure.unit, true, {failure.cls->id, failure.unit}});
+    schedule_return(
+        {add(engine_.now(), failure.repair), failure.unit, true, {failure.cls->id, failure.unit}});
   }
 
   std::map<std::size_t, std::pair<ServerHolder*, std::vector<HostId>>> by_holder;
@@ -69,7 +72,8 @@ void ServerPool::strike(const Failure& failure) {
     if (spec.replace && s.state != State::down) s.cause = failure.event;
     if (s.state == State::held) {
       auto& [holder, held] = by_holder[s.holder->number()];
-      check(holder == nullptr || holder == s.holder, "two holders have two numbers", s.holder->number());
+      check(holder == nullptr || holder == s.holder, "two holders have two numbers",
+            s.holder->number());
       holder = s.holder;
       held.push_back(server);
       if (spec.replace && !is_leaf) {
@@ -100,9 +104,12 @@ void ServerPool::strike_idle(HostId server, const Failure& failure) {
 
 Account ServerPool::account_of(const Server& s) const {
   switch (s.state) {
-    case State::spare: return Account::spare_idle;
-    case State::unallocated: return Account::unallocated;
-    default: return s.is_broken ? Account::down_repair : Account::down_connected;
+    case State::spare:
+      return Account::spare_idle;
+    case State::unallocated:
+      return Account::unallocated;
+    default:
+      return s.is_broken ? Account::down_repair : Account::down_connected;
   }
 }
 
@@ -120,17 +127,34 @@ void ServerPool::set_state(HostId server, State state) {
   Server& s = servers_[server.index()];
   settle(s);
   switch (s.state) {
-    case State::spare: spare_.erase(server); break;
-    case State::unallocated: unallocated_.erase(server); break;
-    case State::down: --down_; break;
-    case State::held: --held_; s.holder = nullptr; break;
+    case State::spare:
+      spare_.erase(server);
+      break;
+    case State::unallocated:
+      unallocated_.erase(server);
+      break;
+    case State::down:
+      --down_;
+      break;
+    case State::held:
+      --held_;
+      s.holder = nullptr;
+      break;
   }
   s.state = state;
   switch (state) {
-    case State::spare: spare_.insert(server); break;
-    case State::unallocated: unallocated_.insert(server); break;
-    case State::down: ++down_; break;
-    case State::held: ++held_; break;
+    case State::spare:
+      spare_.insert(server);
+      break;
+    case State::unallocated:
+      unallocated_.insert(server);
+      break;
+    case State::down:
+      ++down_;
+      break;
+    case State::held:
+      ++held_;
+      break;
   }
 }
 
@@ -152,7 +176,8 @@ void ServerPool::go_down(HostId server) {
   if (clocks_ != nullptr) clocks_->pause(server);
   const auto damage = damage_.find(server);
   if (damage != damage_.end())
-    schedule_return({add(engine_.now(), damage->second.repair), std::uint32_t(server.index()), false, {}});
+    schedule_return(
+        {add(engine_.now(), damage->second.repair), std::uint32_t(server.index()), false, {}});
 }
 
 /// Repaired, or its leaf is back: if nothing else is wrong, it is one of the idle servers again.
@@ -179,7 +204,7 @@ bool ServerPool::is_later(const Return& a, const Return& b) {
 }
 
 void ServerPool::schedule_return(const Return& entry) {
-  if (entry.when == Time::max()) return;   // never repaired
+  if (entry.when == Time::max()) return;  // never repaired
   returns_.push_back(entry);
   std::push_heap(returns_.begin(), returns_.end(), is_later);
   return_timer_.arm_at(returns_.front().when);
@@ -226,7 +251,8 @@ void ServerPool::withdraw(ServerHolder& holder) {
 
 void ServerPool::release(ServerHolder& holder, HostId server) {
   Server& s = servers_[server.index()];
-  check(s.state == State::held && s.holder == &holder, "who lets go of a server holds it", server.index());
+  check(s.state == State::held && s.holder == &holder, "who lets go of a server holds it",
+        server.index());
   if (s.is_broken || s.leaf_faults > 0) {
     go_down(server);
     return;
@@ -242,8 +268,10 @@ void ServerPool::decide() {
   };
   std::stable_sort(replacements_.begin(), replacements_.end(), is_before);
   std::stable_sort(gangs_.begin(), gangs_.end(), is_before);
-  while (!replacements_.empty() && grant(replacements_.front())) {}
-  while (!gangs_.empty() && grant(gangs_.front())) {}
+  while (!replacements_.empty() && grant(replacements_.front())) {
+  }
+  while (!gangs_.empty() && grant(gangs_.front())) {
+  }
 }
 
 /// Gives what is asked for and forgets the request, or leaves everything as it is.
@@ -258,7 +286,8 @@ bool ServerPool::grant(const Request& asked) {
   }
   if (unallocated_servers() < request.servers) return false;
   gangs_.pop_front();
-  for (std::int64_t i = 0; i < request.servers; ++i) hand_over(*request.holder, *unallocated_.begin(), HostId());
+  for (std::int64_t i = 0; i < request.servers; ++i)
+    hand_over(*request.holder, *unallocated_.begin(), HostId());
   return true;
 }
 
@@ -273,7 +302,7 @@ HostId ServerPool::nearest_to(HostId leaving) const {
   HostId best;
   int best_distance = 3;
   for (const HostId server : from) {
-    const int distance = shape_.leaf[server.index()] == shape_.leaf[leaving.index()]  ? 0
+    const int distance = shape_.leaf[server.index()] == shape_.leaf[leaving.index()] ? 0
                          : shape_.pod[server.index()] == shape_.pod[leaving.index()] ? 1
                                                                                      : 2;
     if (distance < best_distance) {

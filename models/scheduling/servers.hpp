@@ -16,20 +16,23 @@
 #include "sim/waiting.hpp"
 #include "topologies/fabric.hpp"
 
-/// Who has which server. A server is in a job, or a warm spare, or unallocated, or down; the pool accounts for the last
-/// three, to the nanosecond, and the job that holds a server accounts for the first, so every GPU-nanosecond of the
-/// cluster is in exactly one ledger.
+/// Who has which server. A server is in a job, or a warm spare, or unallocated, or down; the pool
+/// accounts for the last three, to the nanosecond, and the job that holds a server accounts for the
+/// first, so every GPU-nanosecond of the cluster is in exactly one ledger.
 ///
 ///     start        the last `spares` servers are spares, the rest unallocated
 ///     a gang       the lowest-numbered unallocated servers, all at once
-///     replacement  a spare, else an unallocated server: of the same leaf, else the same pod, else any; lowest first
-///     failure      a server in a job stays there until the job lets go of it; then, and if it was idle at once, it
-///                  is repaired and comes back as a spare if spares are missing, else as unallocated
+///     replacement  a spare, else an unallocated server: of the same leaf, else the same pod, else
+///     any; lowest first failure      a server in a job stays there until the job lets go of it;
+///     then, and if it was idle at once, it
+///                  is repaired and comes back as a spare if spares are missing, else as
+///                  unallocated
 ///     leaf switch  takes all its servers off the network until it is repaired
 ///
-/// Requests are granted in phase decision of the instant at which they can be: replacements before gangs, and within
-/// each the older request first, at one instant the lower holder number. So the order in which processes
-/// happened to ask is never what decides. A gang that does not fit lets no later gang pass.
+/// Requests are granted in phase decision of the instant at which they can be: replacements before
+/// gangs, and within each the older request first, at one instant the lower holder number. So the
+/// order in which processes happened to ask is never what decides. A gang that does not fit lets no
+/// later gang pass.
 ///
 ///     ServerPool pool(engine, recorder, {.servers = 34, .gpus_per_server = 8, .spares = 2});
 ///     pool.ask_gang(job, 32);                    // job.on_granted(...) 32 times, in rank order
@@ -63,8 +66,8 @@ struct PoolShape {
   std::int64_t gpus_per_server = 8;
   std::int64_t nics_per_server = 8;
   std::int64_t spares = 0;
-  std::vector<std::uint32_t> leaf = {};   // of each server; empty: all on leaf 0
-  std::vector<std::uint32_t> pod = {};    // of each server; empty: all in pod 0
+  std::vector<std::uint32_t> leaf = {};  // of each server; empty: all on leaf 0
+  std::vector<std::uint32_t> pod = {};   // of each server; empty: all in pod 0
 };
 
 class ServerPool {
@@ -81,7 +84,8 @@ class ServerPool {
   void ask_gang(ServerHolder& holder, std::int64_t servers);
   void ask_instead_of(ServerHolder& holder, HostId leaving);
   void withdraw(ServerHolder& holder);
-  /// The holder lets go of a server: to repair if it is broken or off the network, else to the idle ones.
+  /// The holder lets go of a server: to repair if it is broken or off the network, else to the idle
+  /// ones.
   void release(ServerHolder& holder, HostId server);
 
   /// A server became spare or unallocated.
@@ -95,7 +99,7 @@ class ServerPool {
   std::int64_t unallocated_servers() const { return std::int64_t(unallocated_.size()); }
   std::int64_t down_servers() const { return down_; }
   std::int64_t held_servers() const { return held_; }
-  std::int64_t leaves_of(std::span<const HostId> servers) const;   // how many different ones
+  std::int64_t leaves_of(std::span<const HostId> servers) const;  // how many different ones
 
   /// Brings the ledger up to now; then it holds the time of all servers while no job held them.
   void settle();
@@ -107,9 +111,10 @@ class ServerPool {
     ServerHolder* holder = nullptr;
     Time since{};
     State state = State::unallocated;
-    bool is_broken = false;        // in repair, or will be when its holder lets go
-    sim::EventIndex cause;         // in the log: why it is broken or down
-    std::uint16_t leaf_faults = 0; // of its leaf switch, not yet repaired: off the network while above zero
+    bool is_broken = false;  // in repair, or will be when its holder lets go
+    sim::EventIndex cause;   // in the log: why it is broken or down
+    std::uint16_t leaf_faults =
+        0;  // of its leaf switch, not yet repaired: off the network while above zero
   };
   struct Unit {
     FailureClassId cls;
@@ -123,12 +128,12 @@ class ServerPool {
   struct Request {
     ServerHolder* holder;
     Time when;
-    std::int64_t servers;          // of a gang
-    HostId instead_of;             // valid: a replacement
+    std::int64_t servers;  // of a gang
+    HostId instead_of;     // valid: a replacement
   };
   struct Return {
     Time when;
-    std::uint32_t index;           // of a server, or of a leaf
+    std::uint32_t index;  // of a server, or of a leaf
     bool is_leaf;
     Unit leaf_unit;
   };
@@ -162,7 +167,7 @@ class ServerPool {
   std::int64_t down_ = 0;
   std::int64_t held_ = 0;
   std::map<HostId, Damage> damage_;
-  std::vector<Return> returns_;            // heap, earliest first
+  std::vector<Return> returns_;  // heap, earliest first
   std::deque<Request> replacements_;
   std::deque<Request> gangs_;
   Ledger ledger_;

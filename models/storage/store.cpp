@@ -8,7 +8,8 @@
 
 namespace trainyard::models {
 
-SharedStore::SharedStore(sim::Engine& engine, FluidNetwork& network, std::string name, StoreSpec spec)
+SharedStore::SharedStore(sim::Engine& engine, FluidNetwork& network, std::string name,
+                         StoreSpec spec)
     : engine_(engine),
       network_(network),
       name_(std::move(name)),
@@ -16,8 +17,12 @@ SharedStore::SharedStore(sim::Engine& engine, FluidNetwork& network, std::string
       write_(network.add_link(spec.write_rate, name_ + " write")),
       read_(network.add_link(spec.read_rate, name_ + " read")) {}
 
-sim::Process SharedStore::save(std::int64_t servers, Bytes size) { return move(servers, size, write_); }
-sim::Process SharedStore::load(std::int64_t servers, Bytes size) { return move(servers, size, read_); }
+sim::Process SharedStore::save(std::int64_t servers, Bytes size) {
+  return move(servers, size, write_);
+}
+sim::Process SharedStore::load(std::int64_t servers, Bytes size) {
+  return move(servers, size, read_);
+}
 
 sim::Process SharedStore::move(std::int64_t servers, Bytes size, LinkIndex link) {
   check(servers > 0, "somebody saves or loads", servers);
@@ -28,7 +33,8 @@ sim::Process SharedStore::move(std::int64_t servers, Bytes size, LinkIndex link)
   co_await transfer;
 }
 
-Duration transfer_time_alone(const StoreSpec& spec, BytesPerSecond aggregate, std::int64_t servers, Bytes size) {
+Duration transfer_time_alone(const StoreSpec& spec, BytesPerSecond aggregate, std::int64_t servers,
+                             Bytes size) {
   return transfer_time(size, std::min(aggregate, spec.client_rate * static_cast<double>(servers)));
 }
 

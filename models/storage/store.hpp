@@ -8,16 +8,18 @@
 #include "sim/engine.hpp"
 #include "sim/process.hpp"
 
-/// A store that all jobs share, as its clients see it: one link for writing and one for reading, max-min fair over
-/// servers, and a limit of each server.
+/// A store that all jobs share, as its clients see it: one link for writing and one for reading,
+/// max-min fair over servers, and a limit of each server.
 ///
-///     n servers save S bytes, each S/n at rate x <= client_rate:  the sum of n x over all savers <= write_rate
-///     alone:   time = latency + max(S / write_rate, S / (n * client_rate))
+///     n servers save S bytes, each S/n at rate x <= client_rate:  the sum of n x over all savers
+///     <= write_rate alone:   time = latency + max(S / write_rate, S / (n * client_rate))
 ///
-/// One save is one coupled variable of weight n, so a save by 2,048 servers costs as much to simulate as one by 2.
+/// One save is one coupled variable of weight n, so a save by 2,048 servers costs as much to
+/// simulate as one by 2.
 ///
-///     SharedStore store(engine, network, "parallel", {.write_rate = 200_GBps, .read_rate = 400_GBps});
-///     co_await store.save(2048, 5.67_TB);       // stopping the process withdraws it: no checkpoint then
+///     SharedStore store(engine, network, "parallel", {.write_rate = 200_GBps, .read_rate =
+///     400_GBps}); co_await store.save(2048, 5.67_TB);       // stopping the process withdraws it:
+///     no checkpoint then
 ///
 /// docs/models/store.md
 namespace trainyard::models {
@@ -48,6 +50,7 @@ class SharedStore {
 };
 
 /// The time of one save or load with nobody else on the store, without the latency.
-Duration transfer_time_alone(const StoreSpec& spec, BytesPerSecond aggregate, std::int64_t servers, Bytes size);
+Duration transfer_time_alone(const StoreSpec& spec, BytesPerSecond aggregate, std::int64_t servers,
+                             Bytes size);
 
 }  // namespace trainyard::models

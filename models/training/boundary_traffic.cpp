@@ -5,22 +5,22 @@
 namespace trainyard::models {
 namespace {
 
-// One message between two servers or two GPUs of one server, software included: step-model fit on published
-// pipelines (docs/models/step.md), the same for all GPU types.
+// One message between two servers or two GPUs of one server, software included: step-model fit on
+// published pipelines (docs/models/step.md), the same for all GPU types.
 constexpr double message_latency_s = 20e-6;
 
 }  // namespace
 
-BoundaryTraffic::BoundaryTraffic(const Plan& plan, const ServerSpec& server, const topologies::Router& router,
-                                 LinkTable& links)
+BoundaryTraffic::BoundaryTraffic(const Plan& plan, const ServerSpec& server,
+                                 const topologies::Router& router, LinkTable& links)
     : plan_(plan),
       server_(server),
       router_(router),
       links_(links),
       bytes_per_rank_(boundary_bytes(plan)) {}
 
-const LinkLoads* BoundaryTraffic::loads(std::span<const topologies::HostId> servers, int replica, int from_stage,
-                                        int to_stage) {
+const LinkLoads* BoundaryTraffic::loads(std::span<const topologies::HostId> servers, int replica,
+                                        int from_stage, int to_stage) {
   const topologies::Fabric& fabric = router_.fabric();
   const auto gpu_of = [&](int tensor, int stage) {
     const int rank = plan_.rank_of({.tensor = tensor, .data = replica, .pipeline = stage});
@@ -39,7 +39,8 @@ const LinkLoads* BoundaryTraffic::loads(std::span<const topologies::HostId> serv
         if (fabric.host_of(from) == fabric.host_of(to)) {
           inside.clear();
           fabric.scale_up_path(from, to, inside);
-          // the same bytes in as many flows as a connection over the fabric has, so that one variable fits both
+          // the same bytes in as many flows as a connection over the fabric has, so that one
+          // variable fits both
           for (const topologies::LinkId link : inside) add(link, double(router_.flows_of_pair()));
         } else {
           connected &= router_.for_each_load(fabric.nic_of(from), fabric.nic_of(to), 0, 1.0, add);
@@ -52,7 +53,8 @@ const LinkLoads* BoundaryTraffic::loads(std::span<const topologies::HostId> serv
   return found->second.empty() ? nullptr : &found->second;
 }
 
-BoundaryTimes BoundaryTraffic::solve(std::span<const topologies::HostId> servers, int from_stage, int to_stage) {
+BoundaryTimes BoundaryTraffic::solve(std::span<const topologies::HostId> servers, int from_stage,
+                                     int to_stage) {
   std::vector<const LinkLoads*> replicas;
   for (int replica = 0; replica < plan_.data; ++replica)
     replicas.push_back(loads(servers, replica, from_stage, to_stage));
@@ -63,30 +65,35 @@ BoundaryTimes BoundaryTraffic::solve(std::span<const topologies::HostId> servers
   BoundaryTimes times;
   for (std::size_t replica = 0; replica < vars.size(); ++replica) {
     if (!vars[replica].is_valid()) times.no_path.push_back(int(replica));
-    times.seconds.push_back(
-        vars[replica].is_valid() ? message_latency_s + bytes_per_flow / fabric.solver().rate(vars[replica]) : 0.0);
+    times.seconds.push_back(vars[replica].is_valid()
+                                ? message_latency_s +
+                                      bytes_per_flow / fabric.solver().rate(vars[replica])
+                                : 0.0);
   }
   return times;
 }
 
-const BoundaryTimes& BoundaryTraffic::times(std::span<const topologies::HostId> servers, int from_stage,
-                                            int to_stage) {
+const BoundaryTimes& BoundaryTraffic::times(std::span<const topologies::HostId> servers,
+                                            int from_stage, int to_stage) {
   const int stage_ranks = plan_.tensor * plan_.data;
   std::vector<std::uint32_t> key{std::uint32_t(from_stage), std::uint32_t(to_stage)};
   for (const int stage : {from_stage, to_stage}) {
-    const int first = stage * stage_ranks / server_.gpus, last = ((stage + 1) * stage_ranks - 1) / server_.gpus;
-    for (int s = first; s <= last; ++s) key.push_back(std::uint32_t(servers[std::size_t(s)].index()));
+    const int first = stage * stage_ranks / server_.gpus,
+              last = ((stage + 1) * stage_ranks - 1) / server_.gpus;
+    for (int s = first; s <= last; ++s)
+      key.push_back(std::uint32_t(servers[std::size_t(s)].index()));
   }
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   return known_.emplace(std::move(key), solve(servers, from_stage, to_stage)).first->second;
 }
 
-void BoundaryTraffic::add_bytes(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
-                                double transfers, std::vector<double>& bytes) {
+void BoundaryTraffic::add_bytes(std::span<const topologies::HostId> servers, int from_stage,
+                                int to_stage, double transfers, std::vector<double>& bytes) {
   const double bytes_per_flow = bytes_per_rank_ / router_.flows_of_pair();
   for (int replica = 0; replica < plan_.data; ++replica)
     if (const LinkLoads* of_replica = loads(servers, replica, from_stage, to_stage))
-      for (const auto& [link, weight] : *of_replica) bytes[link.index()] += weight * bytes_per_flow * transfers;
+      for (const auto& [link, weight] : *of_replica)
+        bytes[link.index()] += weight * bytes_per_flow * transfers;
 }
 
 void BoundaryTraffic::clear() {

@@ -13,45 +13,54 @@
 
 /// Transfers between pipeline stages on the real fabric: how long each replica's takes.
 ///
-/// At a boundary every replica sends at the same moment of the schedule, so all replicas of one boundary and direction
-/// are active together and share links max-min. Within one replica the tensor-parallel ranks send a slice each and the
-/// next stage starts when all slices are there: one coupled variable a replica (docs/models/fluid-network.md). Replicas
-/// are never coupled to each other. Transfers of other boundaries fall into other moments of the schedule; they do not
-/// overlap while a transfer is shorter than one chunk of compute, which the step model checks and reports.
+/// At a boundary every replica sends at the same moment of the schedule, so all replicas of one
+/// boundary and direction are active together and share links max-min. Within one replica the
+/// tensor-parallel ranks send a slice each and the next stage starts when all slices are there: one
+/// coupled variable a replica (docs/models/fluid-network.md). Replicas are never coupled to each
+/// other. Transfers of other boundaries fall into other moments of the schedule; they do not
+/// overlap while a transfer is shorter than one chunk of compute, which the step model checks and
+/// reports.
 ///
-///     time of replica d = latency + bytes per flow / x_d,      x = max-min rates of the boundary's replicas
+///     time of replica d = latency + bytes per flow / x_d,      x = max-min rates of the boundary's
+///     replicas
 ///
-/// Page: docs/models/step.md. Cost: replicas x tensor ranks x queue pairs x hops a boundary; results are kept by the
-/// servers at both ends, so a replaced server costs its own boundaries only.
+/// Page: docs/models/step.md. Cost: replicas x tensor ranks x queue pairs x hops a boundary;
+/// results are kept by the servers at both ends, so a replaced server costs its own boundaries
+/// only.
 namespace trainyard::models {
 
-/// One direction of one boundary: seconds of the transfer of each replica; `no_path` names those that have none.
+/// One direction of one boundary: seconds of the transfer of each replica; `no_path` names those
+/// that have none.
 struct BoundaryTimes {
-  std::vector<double> seconds;          // [replica]
-  std::vector<int> no_path;             // replicas cut off
+  std::vector<double> seconds;  // [replica]
+  std::vector<int> no_path;     // replicas cut off
 };
 
 class BoundaryTraffic {
  public:
-  BoundaryTraffic(const Plan& plan, const ServerSpec& server, const topologies::Router& router, LinkTable& links);
+  BoundaryTraffic(const Plan& plan, const ServerSpec& server, const topologies::Router& router,
+                  LinkTable& links);
 
   /// Bytes that one tensor-parallel rank sends for one micro-batch.
   double bytes_per_rank() const { return bytes_per_rank_; }
 
-  /// From every replica's `from_stage` to its `to_stage`. `servers`: of the job, in rank order. The reference stays
-  /// good until the next call of clear().
-  const BoundaryTimes& times(std::span<const topologies::HostId> servers, int from_stage, int to_stage);
+  /// From every replica's `from_stage` to its `to_stage`. `servers`: of the job, in rank order. The
+  /// reference stays good until the next call of clear().
+  const BoundaryTimes& times(std::span<const topologies::HostId> servers, int from_stage,
+                             int to_stage);
 
   /// Adds the bytes of `micro_batches` transfers of every replica to `bytes` (by link).
-  void add_bytes(std::span<const topologies::HostId> servers, int from_stage, int to_stage, double transfers,
-                 std::vector<double>& bytes);
+  void add_bytes(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
+                 double transfers, std::vector<double>& bytes);
 
   /// Forgets everything: after links failed or came back.
   void clear();
 
  private:
-  /// What the transfer of one replica puts on links; null: it has no path. Kept by the GPUs at both ends.
-  const LinkLoads* loads(std::span<const topologies::HostId> servers, int replica, int from_stage, int to_stage);
+  /// What the transfer of one replica puts on links; null: it has no path. Kept by the GPUs at both
+  /// ends.
+  const LinkLoads* loads(std::span<const topologies::HostId> servers, int replica, int from_stage,
+                         int to_stage);
   BoundaryTimes solve(std::span<const topologies::HostId> servers, int from_stage, int to_stage);
 
   const Plan& plan_;
@@ -59,7 +68,7 @@ class BoundaryTraffic {
   const topologies::Router& router_;
   LinkTable& links_;
   double bytes_per_rank_;
-  std::map<std::vector<std::uint32_t>, BoundaryTimes> known_;   // by stages and servers at both ends
+  std::map<std::vector<std::uint32_t>, BoundaryTimes> known_;  // by stages and servers at both ends
   std::map<std::pair<std::uint32_t, std::uint32_t>, LinkLoads> pairs_;
 };
 

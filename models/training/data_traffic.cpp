@@ -9,9 +9,13 @@
 
 namespace trainyard::models {
 
-DataTraffic::DataTraffic(const Plan& plan, const ServerSpec& server, const topologies::Router& router,
-                         LinkTable& links)
-    : plan_(plan), server_(server), router_(router), links_(links), rings_(std::size_t(plan.pipeline)) {
+DataTraffic::DataTraffic(const Plan& plan, const ServerSpec& server,
+                         const topologies::Router& router, LinkTable& links)
+    : plan_(plan),
+      server_(server),
+      router_(router),
+      links_(links),
+      rings_(std::size_t(plan.pipeline)) {
   // Uneven groups are cut into equal pieces, none of which spans two servers.
   group_members_ = std::gcd(plan_.data, std::max(1, server_.gpus / plan_.tensor));
   group_servers_ = plan_.data / group_members_;
@@ -30,7 +34,8 @@ DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> ser
     const int rank = plan_.rank_of({.tensor = tensor, .data = data, .pipeline = stage});
     return fabric.gpu(servers[std::size_t(rank / server_.gpus)], std::size_t(rank % server_.gpus));
   };
-  // What one server of the ring sends to the next: every channel of every tensor-parallel rank's group.
+  // What one server of the ring sends to the next: every channel of every tensor-parallel rank's
+  // group.
   const auto edge = [&](int from, int to) -> const LinkLoads* {
     const std::pair<std::uint64_t, std::uint64_t> key{gpu_of(0, from * group_members_).index(),
                                                       gpu_of(0, to * group_members_).index()};
@@ -46,9 +51,11 @@ DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> ser
             if (fabric.host_of(a) == fabric.host_of(b)) {
               inside.clear();
               fabric.scale_up_path(a, b, inside);
-              for (const topologies::LinkId link : inside) add(link, double(router_.flows_of_pair()));
+              for (const topologies::LinkId link : inside)
+                add(link, double(router_.flows_of_pair()));
             } else {
-              connected &= router_.for_each_load(fabric.nic_of(a), fabric.nic_of(b), std::uint64_t(channel) + 1, 1.0, add);
+              connected &= router_.for_each_load(fabric.nic_of(a), fabric.nic_of(b),
+                                                 std::uint64_t(channel) + 1, 1.0, add);
             }
           }
       });
@@ -67,7 +74,7 @@ DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> ser
   ring.loads = links_.collect([&](auto&& add) {
     for (const LinkLoads* loads : edges)
       for (const auto& [link, weight] : *loads) add(link, weight);
-    if (group_members_ > 1) {   // through the scale-up switch: every channel visits every member
+    if (group_members_ > 1) {  // through the scale-up switch: every channel visits every member
       const double weight = double(group_members_) * router_.flows_of_pair();
       for (int data = 0; data < group_servers_ * group_members_; ++data)
         for (int tensor = 0; tensor < plan_.tensor; ++tensor) {
@@ -87,8 +94,10 @@ bool DataTraffic::place(std::span<const topologies::HostId> servers) {
   std::vector<std::uint32_t> of_stage;
   for (int stage = 0; stage < plan_.pipeline; ++stage) {
     of_stage.clear();
-    const int first = stage * stage_ranks / server_.gpus, last = ((stage + 1) * stage_ranks - 1) / server_.gpus;
-    for (int s = first; s <= last; ++s) of_stage.push_back(std::uint32_t(servers[std::size_t(s)].index()));
+    const int first = stage * stage_ranks / server_.gpus,
+              last = ((stage + 1) * stage_ranks - 1) / server_.gpus;
+    for (int s = first; s <= last; ++s)
+      of_stage.push_back(std::uint32_t(servers[std::size_t(s)].index()));
     Ring& ring = rings_[std::size_t(stage)];
     if (ring.servers != of_stage) {
       ring = make_ring(servers, stage);
@@ -96,52 +105,53 @@ bool DataTraffic::place(std::span<const topologies::HostId> servers) {
     }
     connected &= ring.connected;
   }
+  if (connected) make_solver();
   return connected;
 }
 
-std::vector<VarIndex> DataTraffic::add_variables(FabricSolver& fabric) const {
+void DataTraffic::make_solver() {
   std::vector<const LinkLoads*> loads;
   for (const Ring& ring : rings_) loads.push_back(&ring.loads);
-  return fabric.add_together(loads);
+  fabric_ = std::make_unique<FabricSolver>(router_, server_);
+  vars_ = fabric_->add_together(loads);
+  caps_.clear();
+  for (const VarIndex var : vars_) {
+    caps_.push_back(fabric_->solver().cap(var));
+    fabric_->solver().set_cap(var, 0.0);
+  }
+  fabric_->solver().solve();
 }
 
-void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) const {
+void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) {
   if (plan_.data < 2) {
     for (auto& stage : stages)
       for (StageCollective& c : stage) c.finish_s = c.ready_s;
     return;
   }
-  FabricSolver fabric(router_, server_);
-  const std::vector<VarIndex> vars = add_variables(fabric);
-  MaxMin& solver = fabric.solver();
+  MaxMin& solver = fabric_->solver();
   const std::size_t n = stages.size();
   struct State {
-    std::size_t next = 0;       // collective in progress or waited for
-    double start_s = 0;         // of its fluid part
-    double left = 0;            // bytes of a flow
+    std::size_t next = 0;  // collective in progress or waited for
+    double start_s = 0;    // of its fluid part
+    double left = 0;       // bytes of a flow
     double settled_s = 0;
-    double cap = 0;             // own limit: the tightest link that only this stage uses
     bool moving = false;
   };
   std::vector<State> state(n);
   const auto wait_for_next = [&](std::size_t s, double now) {
     State& st = state[s];
     st.moving = false;
-    if (st.next < stages[s].size()) st.start_s = std::max(now, stages[s][st.next].ready_s) + latency_s_;
+    if (st.next < stages[s].size())
+      st.start_s = std::max(now, stages[s][st.next].ready_s) + latency_s_;
   };
-  for (std::size_t s = 0; s < n; ++s) {
-    state[s].cap = solver.cap(vars[s]);
-    solver.set_cap(vars[s], 0.0);
-    wait_for_next(s, 0.0);
-  }
-  solver.solve();
+  for (std::size_t s = 0; s < n; ++s) wait_for_next(s, 0.0);
   const double never = std::numeric_limits<double>::infinity();
   for (double now = 0;;) {
     double next = never;
     for (std::size_t s = 0; s < n; ++s) {
       const State& st = state[s];
       if (st.moving)
-        next = std::min(next, st.settled_s + st.left / solver.rate(vars[s]));
+        next = std::min(next, st.settled_s + st.left / solver.rate(vars_[s]));
       else if (st.next < stages[s].size())
         next = std::min(next, st.start_s);
     }
@@ -151,11 +161,11 @@ void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) const 
     for (std::size_t s = 0; s < n; ++s) {
       State& st = state[s];
       if (st.moving) {
-        const double rate = solver.rate(vars[s]);
-        if (st.settled_s + st.left / rate <= now * (1 + 1e-15)) {   // done: what is left is zero
+        const double rate = solver.rate(vars_[s]);
+        if (st.settled_s + st.left / rate <= now * (1 + 1e-15)) {  // done: what is left is zero
           stages[s][st.next++].finish_s = now;
           wait_for_next(s, now);
-          if (!(st.next < stages[s].size() && st.start_s <= now)) solver.set_cap(vars[s], 0.0);
+          if (!(st.next < stages[s].size() && st.start_s <= now)) solver.set_cap(vars_[s], 0.0);
         } else {
           st.left -= rate * (now - st.settled_s);
           st.settled_s = now;
@@ -165,21 +175,26 @@ void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) const 
         st.moving = true;
         st.left = bytes_of_flow(stages[s][st.next].bytes);
         st.settled_s = now;
-        solver.set_cap(vars[s], st.cap);
+        solver.set_cap(vars_[s], caps_[s]);
       }
     }
     solver.solve();
   }
-  for (std::size_t s = 0; s < n; ++s) check(state[s].next == stages[s].size(), "every collective ends", s);
+  for (std::size_t s = 0; s < n; ++s)
+    check(state[s].next == stages[s].size(), "every collective ends", s);
 }
 
-std::vector<double> DataTraffic::steady_s(double bytes) const {
+std::vector<double> DataTraffic::steady_s(double bytes) {
   std::vector<double> seconds(rings_.size(), 0.0);
   if (plan_.data < 2) return seconds;
-  FabricSolver fabric(router_, server_);
-  const std::vector<VarIndex> vars = add_variables(fabric);
-  fabric.solver().solve();
-  for (std::size_t s = 0; s < rings_.size(); ++s) seconds[s] = bytes_of_flow(bytes) / fabric.solver().rate(vars[s]);
+  MaxMin& solver = fabric_->solver();
+  for (std::size_t s = 0; s < rings_.size(); ++s) solver.set_cap(vars_[s], caps_[s]);
+  solver.solve();
+  for (std::size_t s = 0; s < rings_.size(); ++s) {
+    seconds[s] = bytes_of_flow(bytes) / solver.rate(vars_[s]);
+    solver.set_cap(vars_[s], 0.0);
+  }
+  solver.solve();
   return seconds;
 }
 
@@ -190,6 +205,7 @@ void DataTraffic::add_bytes(int stage, double bytes, std::vector<double>& by_lin
 
 void DataTraffic::clear() {
   edges_.clear();
+  fabric_.reset();
   for (Ring& ring : rings_) ring = Ring{};
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,40 +12,45 @@
 #include "topologies/fabric.hpp"
 #include "topologies/routing.hpp"
 
-/// Data-parallel traffic on the real fabric: ring reduce-scatters and all-gathers of every pipeline stage at once.
+/// Data-parallel traffic on the real fabric: ring reduce-scatters and all-gathers of every pipeline
+/// stage at once.
 ///
-/// The ranks of a data-parallel group advance in lock-step, so a ring is one variable x, the rate of one flow of it
-/// (docs/models/fluid-network.md). The groups of one stage (one a tensor-parallel rank) start together with equal bytes:
-/// they are merged into one variable a stage, which keeps the time of the last of them exactly. Ring over N servers
-/// with k members each: k channels; channel c enters and leaves every server by the NIC of its c-th member and crosses
-/// the scale-up domain between them:
+/// The ranks of a data-parallel group advance in lock-step, so a ring is one variable x, the rate
+/// of one flow of it (docs/models/fluid-network.md). The groups of one stage (one a tensor-parallel
+/// rank) start together with equal bytes: they are merged into one variable a stage, which keeps
+/// the time of the last of them exactly. Ring over N servers with k members each: k channels;
+/// channel c enters and leaves every server by the NIC of its c-th member and crosses the scale-up
+/// domain between them:
 ///
-///     bytes of one flow = (n - 1)/n · S / (k · queue pairs),   n = N k ranks, S = bytes of the whole tensor
-///     time              = base + (n - N) · 2 us + (N - 1) · 10 us + bytes / x
+///     bytes of one flow = (n - 1)/n · S / (k · queue pairs),   n = N k ranks, S = bytes of the
+///     whole tensor time              = base + (n - N) · 2 us + (N - 1) · 10 us + bytes / x
 ///
-/// Stages run their collectives in order, one at a time, and share links max-min with the other stages.
-/// Page: docs/models/step.md; source of the latency terms: docs/models/collectives.md.
+/// Stages run their collectives in order, one at a time, and share links max-min with the other
+/// stages. Page: docs/models/step.md; source of the latency terms: docs/models/collectives.md.
 namespace trainyard::models {
 
 /// One collective of one stage: it may start when `ready_s`, in the order given.
 struct StageCollective {
   double ready_s = 0;
-  double bytes = 0;      // S: of the whole tensor that one group reduces or gathers
-  double finish_s = 0;   // filled in by play()
+  double bytes = 0;     // S: of the whole tensor that one group reduces or gathers
+  double finish_s = 0;  // filled in by play()
 };
 
 class DataTraffic {
  public:
-  DataTraffic(const Plan& plan, const ServerSpec& server, const topologies::Router& router, LinkTable& links);
+  DataTraffic(const Plan& plan, const ServerSpec& server, const topologies::Router& router,
+              LinkTable& links);
 
-  /// Takes the job's servers, in rank order. False if some ring has no path: nothing can be reduced.
+  /// Takes the job's servers, in rank order. False if some ring has no path: nothing can be
+  /// reduced.
   bool place(std::span<const topologies::HostId> servers);
 
   /// Plays the collectives of all stages, [stage] in their order; fills in finish_s.
-  void play(std::vector<std::vector<StageCollective>>& stages) const;
+  void play(std::vector<std::vector<StageCollective>>& stages);
 
-  /// Seconds of one collective of `bytes` in every stage at once, without latency: for traffic that never pauses (FSDP).
-  std::vector<double> steady_s(double bytes) const;
+  /// Seconds of one collective of `bytes` in every stage at once, without latency: for traffic that
+  /// never pauses (FSDP).
+  std::vector<double> steady_s(double bytes);
   double latency_s() const { return latency_s_; }
   /// Servers of one group; 1: the group lives inside a scale-up domain.
   int servers_of_group() const { return group_servers_; }
@@ -57,24 +63,28 @@ class DataTraffic {
 
  private:
   struct Ring {
-    std::vector<std::uint32_t> servers;   // of the stage
+    std::vector<std::uint32_t> servers;  // of the stage
     LinkLoads loads;
     bool connected = true;
   };
   Ring make_ring(std::span<const topologies::HostId> servers, int stage);
   double bytes_of_flow(double bytes) const;
-  /// One variable a stage.
-  std::vector<VarIndex> add_variables(FabricSolver& fabric) const;
+  /// One variable a stage, all standing still.
+  void make_solver();
 
   const Plan& plan_;
   const ServerSpec& server_;
   const topologies::Router& router_;
   LinkTable& links_;
-  int group_members_ = 1;     // k: members of a group in one server
-  int group_servers_ = 1;     // N
+  int group_members_ = 1;  // k: members of a group in one server
+  int group_servers_ = 1;  // N
   double latency_s_ = 0;
-  std::vector<Ring> rings_;   // by stage
-  std::map<std::pair<std::uint64_t, std::uint64_t>, LinkLoads> edges_;   // loads of one server pair, by first GPU of each
+  std::vector<Ring> rings_;               // by stage
+  std::unique_ptr<FabricSolver> fabric_;  // of the present placement
+  std::vector<VarIndex> vars_;            // by stage
+  std::vector<double> caps_;              // own limit: the tightest link that only this stage uses
+  std::map<std::pair<std::uint64_t, std::uint64_t>, LinkLoads>
+      edges_;  // loads of one server pair, by first GPU of each
 };
 
 }  // namespace trainyard::models

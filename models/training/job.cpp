@@ -14,7 +14,7 @@ using sim::Process;
 using topologies::HostId;
 
 std::string_view name_of(JobState state) {
-  constexpr std::string_view names[] = {"queued", "starting",  "loading",   "training", "saving",
+  constexpr std::string_view names[] = {"queued",    "starting",  "loading", "training", "saving",
                                         "detecting", "replacing", "waiting", "done"};
   return names[static_cast<std::size_t>(state)];
 }
@@ -29,7 +29,7 @@ Process Job::life() {
     run_ = engine_.spawn(setup_.name + " run", run());
     while (!run_.done() && !must_stop()) co_await any_of(engine_, run_, stopped_);
     if (run_.done()) break;
-    run_.stop();      // destroys it: a save or a load under way is withdrawn
+    run_.stop();  // destroys it: a save or a load under way is withdrawn
     drain_.stop();
     enter(JobState::detecting);
     lose_work();
@@ -61,19 +61,22 @@ Process Job::train_until_due() {
   for (;;) {
     if (is_profile_stale_ || setup_.every_step) use_profile();
     enter(JobState::training);
-    const std::int64_t steps = setup_.every_step ? std::min<std::int64_t>(steps_to_go(), 1) : steps_to_go();
+    const std::int64_t steps =
+        setup_.every_step ? std::min<std::int64_t>(steps_to_go(), 1) : steps_to_go();
     if (steps == 0) co_return;
     co_await any_of(engine_, engine_.delay(progress_.time_to(steps)), pace_);
     settle();
   }
 }
 
-/// Training stands still until the state is safe (synchronous), or copied to host memory (asynchronous).
+/// Training stands still until the state is safe (synchronous), or copied to host memory
+/// (asynchronous).
 Process Job::save() {
   const bool was_late = progress_.is_overdue(setup_.spec.checkpoint.interval);
   enter(JobState::saving);
   progress_.snapshot();
-  checkpoints_.push_back({engine_.now(), progress_.steps(), setup_.checkpoint_size, {}, {}, false, was_late});
+  checkpoints_.push_back(
+      {engine_.now(), progress_.steps(), setup_.checkpoint_size, {}, {}, false, was_late});
   note(save_began_, double(progress_.steps()));
   if (setup_.spec.checkpoint.mode == SaveMode::synchronous) {
     co_await store_->save(servers_needed_, setup_.checkpoint_size);
@@ -152,13 +155,18 @@ void Job::on_strike(const Strike& strike) {
   row.server = strike.servers.front();
   row.servers = std::int64_t(strike.servers.size());
   row.event = cause_;
-  Fault fault{interruptions_.size(), failure.unit, add(engine_.now(), failure.detection), {}, &failure.cls->spec};
+  Fault fault{interruptions_.size(),
+              failure.unit,
+              add(engine_.now(), failure.detection),
+              {},
+              &failure.cls->spec};
   fault.servers.assign(strike.servers.begin(), strike.servers.end());
   interruptions_.push_back(row);
   faults_.push_back(std::move(fault));
 
   if (failure.cls->spec.effect == Effect::slow) {
-    found_timer_.arm_at(std::max(engine_.now(), earliest_found()));   // others may be found, but not yet gone
+    found_timer_.arm_at(
+        std::max(engine_.now(), earliest_found()));  // others may be found, but not yet gone
     refresh_profile();
   } else {
     stopped_.notify_all();
@@ -171,7 +179,8 @@ void Job::on_granted(HostId server, HostId instead_of) {
   if (instead_of.is_valid()) {
     const auto vacancy = std::find_if(vacancies_.begin(), vacancies_.end(),
                                       [&](const Vacancy& v) { return v.left == instead_of; });
-    check(vacancy != vacancies_.end(), "a server comes instead of one that left", instead_of.index());
+    check(vacancy != vacancies_.end(), "a server comes instead of one that left",
+          instead_of.index());
     placement_.servers[vacancy->rank] = server;
     vacancies_.erase(vacancy);
   } else {
@@ -201,15 +210,16 @@ void Job::close() {
 
 // --- its parts -----------------------------------------------------------------------------------
 
-Job::Job(sim::Engine& engine, sim::Recorder& recorder, ServerPool& pool, SharedStore* store, StepSource& steps,
-         JobSetup setup)
+Job::Job(sim::Engine& engine, sim::Recorder& recorder, ServerPool& pool, SharedStore* store,
+         StepSource& steps, JobSetup setup)
     : engine_(engine),
       pool_(pool),
       store_(store),
       steps_(steps),
       recorder_(recorder),
       setup_(std::move(setup)),
-      servers_needed_((setup_.spec.gpus + pool.shape().gpus_per_server - 1) / pool.shape().gpus_per_server),
+      servers_needed_((setup_.spec.gpus + pool.shape().gpus_per_server - 1) /
+                      pool.shape().gpus_per_server),
       gpus_per_server_(pool.shape().gpus_per_server),
       stall_(checkpoint_stall(setup_.spec.checkpoint, setup_.checkpoint_size, setup_.spec.gpus)),
       since_(engine.now()),
@@ -255,17 +265,28 @@ void Job::settle() {
   if (d == Duration::zero() || held_ == 0) return;
   const std::int64_t held = held_ * gpus_per_server_;
   const std::int64_t used = std::min<std::int64_t>(held, setup_.spec.gpus);
-  ledger_.add(Account::unallocated, held - used, d);   // of a last server that is not used in full
+  ledger_.add(Account::unallocated, held - used, d);  // of a last server that is not used in full
   switch (state_) {
-    case JobState::training: progress_.advance(d); break;
-    case JobState::saving: ledger_.add(Account::checkpoint_stall, used, d); break;
-    case JobState::detecting: ledger_.add(Account::detection, used, d); break;
+    case JobState::training:
+      progress_.advance(d);
+      break;
+    case JobState::saving:
+      ledger_.add(Account::checkpoint_stall, used, d);
+      break;
+    case JobState::detecting:
+      ledger_.add(Account::detection, used, d);
+      break;
     case JobState::starting:
     case JobState::loading:
-    case JobState::replacing: ledger_.add(Account::restart, used, d); break;
+    case JobState::replacing:
+      ledger_.add(Account::restart, used, d);
+      break;
     case JobState::queued:
-    case JobState::waiting: ledger_.add(Account::waiting_for_nodes, used, d); break;
-    case JobState::done: check(false, "a job that is done holds nothing", held_);
+    case JobState::waiting:
+      ledger_.add(Account::waiting_for_nodes, used, d);
+      break;
+    case JobState::done:
+      check(false, "a job that is done holds nothing", held_);
   }
 }
 
@@ -310,7 +331,8 @@ Placement Job::placement() const {
     const bool is_gpu = fault.spec->component == Component::gpu;
     const std::int64_t place = is_gpu ? fault.unit % gpus_per_server_ : 0;
     for (std::int64_t i = 0; i < (is_gpu ? 1 : gpus_per_server_); ++i)
-      if (first + place + i < setup_.spec.gpus) p.slow.push_back({first + place + i, fault.spec->speed});
+      if (first + place + i < setup_.spec.gpus)
+        p.slow.push_back({first + place + i, fault.spec->speed});
   }
   // A GPU that is slow for two reasons counts once, with the worse.
   std::sort(p.slow.begin(), p.slow.end(), [](const SlowGpu& a, const SlowGpu& b) {
@@ -329,7 +351,9 @@ std::int64_t Job::steps_to_go() const {
   return steps;
 }
 
-bool Job::is_done() const { return setup_.spec.steps && progress_.steps() >= *setup_.spec.steps; }
+bool Job::is_done() const {
+  return setup_.spec.steps && progress_.steps() >= *setup_.spec.steps;
+}
 
 bool Job::must_stop() const {
   return std::any_of(faults_.begin(), faults_.end(), [&](const Fault& fault) {
@@ -338,7 +362,8 @@ bool Job::must_stop() const {
 }
 
 bool Job::somebody_leaves() const {
-  return std::any_of(faults_.begin(), faults_.end(), [](const Fault& fault) { return fault.spec->replace; });
+  return std::any_of(faults_.begin(), faults_.end(),
+                     [](const Fault& fault) { return fault.spec->replace; });
 }
 
 Time Job::earliest_found() const {
@@ -356,7 +381,8 @@ void Job::lose_work() {
   const Work lost = progress_.interrupt();
   ledger_.add_as(Account::lost_work, lost.ledger);
   lost_time_ += lost.time;
-  // It is the loss of whoever stopped the job: what crashed or hung it, else the slow one that was found.
+  // It is the loss of whoever stopped the job: what crashed or hung it, else the slow one that was
+  // found.
   auto guilty = std::find_if(faults_.begin(), faults_.end(),
                              [](const Fault& fault) { return fault.spec->effect != Effect::slow; });
   if (guilty == faults_.end())
@@ -377,7 +403,7 @@ void Job::let_go_of_struck() {
     if (!fault.spec->replace) continue;
     for (const HostId server : fault.servers) {
       const auto rank = std::find(placement_.servers.begin(), placement_.servers.end(), server);
-      if (rank == placement_.servers.end()) continue;   // it left for another fault
+      if (rank == placement_.servers.end()) continue;  // it left for another fault
       *rank = HostId();
       vacancies_.push_back({server, std::size_t(rank - placement_.servers.begin())});
       --held_;
@@ -425,10 +451,10 @@ std::string Job::state_text() const {
     return "stalled: needs " + std::to_string(servers_needed_) + " servers, the cluster has " +
            std::to_string(pool_.shape().servers - pool_.shape().spares) + " besides its spares";
   if (held_ < servers_needed_)
-    return "waiting: for " + std::to_string(servers_needed_ - held_) + " of " + std::to_string(servers_needed_) +
-           " servers; " + std::to_string(pool_.spare_servers()) + " spare, " +
-           std::to_string(pool_.unallocated_servers()) + " unallocated, " + std::to_string(pool_.down_servers()) +
-           " down";
+    return "waiting: for " + std::to_string(servers_needed_ - held_) + " of " +
+           std::to_string(servers_needed_) + " servers; " + std::to_string(pool_.spare_servers()) +
+           " spare, " + std::to_string(pool_.unallocated_servers()) + " unallocated, " +
+           std::to_string(pool_.down_servers()) + " down";
   return "running";
 }
 

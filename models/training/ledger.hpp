@@ -7,8 +7,9 @@
 #include "models/training/step_profile.hpp"
 #include "sim/time.hpp"
 
-/// Every GPU-nanosecond of the cluster is in exactly one account, and the accounts sum to GPUs x time *exactly*:
-/// integers, 128 bits (16,384 GPUs x 54 days is 7.6e19 GPU-ns, more than int64 holds).
+/// Every GPU-nanosecond of the cluster is in exactly one account, and the accounts sum to GPUs x
+/// time *exactly*: integers, 128 bits (16,384 GPUs x 54 days is 7.6e19 GPU-ns, more than int64
+/// holds).
 namespace trainyard::models {
 
 enum class Account : std::uint8_t {
@@ -39,15 +40,19 @@ inline constexpr std::size_t accounts = 22;
 
 constexpr std::string_view name_of(Account a) {
   constexpr std::string_view names[accounts] = {
-      "useful",     "kernel_inefficiency", "recompute",   "bubble",     "exposed_tp", "exposed_dp",
-      "exposed_pp", "exposed_cp",          "exposed_ep",  "data_stall", "slow",       "checkpoint_stall",
-      "lost_work",  "detection",           "restart",     "waiting_for_nodes", "spare_idle", "unallocated",
-      "down_repair", "down_fed",           "down_cooled", "down_connected"};
+      "useful",      "kernel_inefficiency", "recompute",   "bubble",
+      "exposed_tp",  "exposed_dp",          "exposed_pp",  "exposed_cp",
+      "exposed_ep",  "data_stall",          "slow",        "checkpoint_stall",
+      "lost_work",   "detection",           "restart",     "waiting_for_nodes",
+      "spare_idle",  "unallocated",         "down_repair", "down_fed",
+      "down_cooled", "down_connected"};
   return names[static_cast<std::size_t>(a)];
 }
 
 /// The account of a part of a step that was kept.
-constexpr Account account_of(StepPart part) { return static_cast<Account>(part); }
+constexpr Account account_of(StepPart part) {
+  return static_cast<Account>(part);
+}
 
 using GpuNanoseconds = __int128;
 
@@ -57,13 +62,16 @@ class Ledger {
   /// `gpus` GPUs spent `d` in `account`.
   void add(Account account, std::int64_t gpus, Duration d);
   void add(const Ledger& other);
-  /// Moves everything in `other` (time thought to be kept) to one account of this ledger: work that was lost.
+  /// Moves everything in `other` (time thought to be kept) to one account of this ledger: work that
+  /// was lost.
   void add_as(Account account, const Ledger& other);
-  /// Splits `d` of each of `gpus` GPUs over the parts of a step in proportion, in integers, exactly: cumulative
-  /// rounding, so that the sum is gpus x d to the nanosecond.
+  /// Splits `d` of each of `gpus` GPUs over the parts of a step in proportion, in integers,
+  /// exactly: cumulative rounding, so that the sum is gpus x d to the nanosecond.
   void add_steps(const StepProfile& profile, std::int64_t gpus, Duration d);
 
-  GpuNanoseconds operator[](Account account) const { return amount_[static_cast<std::size_t>(account)]; }
+  GpuNanoseconds operator[](Account account) const {
+    return amount_[static_cast<std::size_t>(account)];
+  }
   GpuNanoseconds total() const;
   /// GPU-seconds, for reports.
   double gpu_s(Account account) const;

@@ -11,13 +11,15 @@
 #include "topologies/fabric.hpp"
 #include "topologies/routing.hpp"
 
-/// Between the fabric's links and a solver's: a scratch table that adds up what a group of flows puts on each link.
+/// Between the fabric's links and a solver's: a scratch table that adds up what a group of flows
+/// puts on each link.
 namespace trainyard::models {
 
 /// Weight on each link of one variable, in the order in which links were first met.
 using LinkLoads = std::vector<std::pair<topologies::LinkId, double>>;
 
-/// Adds loads by link without a map: one slot for every link of the fabric, cleared by the list of those in use.
+/// Adds loads by link without a map: one slot for every link of the fabric, cleared by the list of
+/// those in use.
 class LinkTable {
  public:
   explicit LinkTable(std::size_t links) : slot_(links, none) {}
@@ -47,8 +49,8 @@ class LinkTable {
   bool is_collecting_ = false;
 };
 
-/// A solver over those links of the fabric that somebody uses, with its capacities scaled by `efficiency`
-/// (what protocols leave of the line rate).
+/// A solver over those links of the fabric that somebody uses, with its capacities scaled by
+/// `efficiency` (what protocols leave of the line rate).
 class FabricSolver {
  public:
   FabricSolver(const topologies::Router& router, const ServerSpec& server)
@@ -58,8 +60,9 @@ class FabricSolver {
 
   /// What collectives and transfers get out of a link.
   double capacity_Bps(topologies::LinkId link) const;
-  /// One variable for each; an empty place (null) gets none. A link that only one of them uses cannot be shared, so of
-  /// such links only the tightest of each variable can bind: it becomes the variable's cap, and the solver stays small.
+  /// One variable for each; an empty place (null) gets none. A link that only one of them uses
+  /// cannot be shared, so of such links only the tightest of each variable can bind: it becomes the
+  /// variable's cap, and the solver stays small.
   std::vector<VarIndex> add_together(std::span<const LinkLoads* const> variables);
   MaxMin& solver() { return solver_; }
   /// The solver's link for one of the fabric.
@@ -70,7 +73,7 @@ class FabricSolver {
   double nic_efficiency_;
   double scale_up_efficiency_;
   MaxMin solver_;
-  std::vector<LinkIndex> of_;       // by fabric link
+  std::vector<LinkIndex> of_;  // by fabric link
 };
 
 }  // namespace trainyard::models

@@ -16,19 +16,24 @@ constexpr double weight_bytes = 2;       // BF16
 constexpr double optimizer_state = 12;   // FP32 weights and two Adam moments
 constexpr double flash_logit_bytes = 6;  // BF16 logits, FP32 gradient (Megatron)
 constexpr double unfused_logit_bytes = 4;
-constexpr double context_bytes = 2.5 * 1073741824.0;  // driver, libraries, communicators: 2.5 to 3 GiB
+constexpr double context_bytes =
+    2.5 * 1073741824.0;  // driver, libraries, communicators: 2.5 to 3 GiB
 
 bool keeps_whole_weights(const Plan& plan) {
   return plan.sharding != Sharding::fsdp || plan.pipeline > 1;
 }
 
-int shards(const Plan& plan) { return plan.sharding == Sharding::none ? 1 : plan.data; }
+int shards(const Plan& plan) {
+  return plan.sharding == Sharding::none ? 1 : plan.data;
+}
 
-double chunk_activation_bytes(const Plan& plan, const SoftwareSpec& software, const ChunkShare& share) {
+double chunk_activation_bytes(const Plan& plan, const SoftwareSpec& software,
+                              const ChunkShare& share) {
   const double tokens = plan.micro_batch_tokens();
   const double h = plan.model.hidden;
   double bytes = share.layers * layer_activation_bytes(plan, software, plan.recompute);
-  if (share.embedding && !software.flash_attention) bytes += tokens * h / plan.sequence_split();  // dropout mask
+  if (share.embedding && !software.flash_attention)
+    bytes += tokens * h / plan.sequence_split();  // dropout mask
   if (share.head) {
     const double logit = software.flash_attention ? flash_logit_bytes : unfused_logit_bytes;
     bytes += tokens * (4 * h / plan.sequence_split() + logit * plan.model.vocabulary / plan.tensor);
@@ -60,7 +65,8 @@ class Occupancy {
     // After four groups of micro-batches the order repeats, and so does the occupancy.
     const int m = std::min(plan_.micro_batches, 4 * plan_.pipeline);
     Peak peak;
-    for (PipelineOrder order(plan_.pipeline, plan_.chunks, m, stage_); !order.done(); order.next()) {
+    for (PipelineOrder order(plan_.pipeline, plan_.chunks, m, stage_); !order.done();
+         order.next()) {
       const PipelineOp op = order.op();
       const auto chunk = std::size_t(op.chunk);
       if (!op.backward) {
@@ -85,7 +91,8 @@ class Occupancy {
 
   double gradients_now() const {
     if (plan_.sharding == Sharding::none) return all_gradients_;
-    // FSDP without pipeline reduces layer by layer: shards here, the layer at work among the buffers.
+    // FSDP without pipeline reduces layer by layer: shards here, the layer at work among the
+    // buffers.
     if (!keeps_whole_weights(plan_)) return all_gradients_ / plan_.data;
     return whole_ + shards_;
   }
@@ -99,7 +106,7 @@ class Occupancy {
   double recomputed_layer_ = 0;
   double in_flight_ = 0;
   double whole_ = 0;
-  double reducing_ = 0;              // part of whole_
+  double reducing_ = 0;  // part of whole_
   double shards_ = 0;
 };
 
@@ -110,8 +117,10 @@ double buffer_bytes(const Plan& plan, const SoftwareSpec& software) {
   if (plan.pipeline > 1) bytes += 2 * boundary_bytes(plan);
   if (!keeps_whole_weights(plan)) {
     const double layer = layer_weights(plan.model).total() / plan.tensor;
-    const double largest = std::max(layer, double(plan.model.vocabulary) * plan.model.hidden / plan.tensor);
-    bytes += weight_bytes * (largest + layer) + software.gradient_bytes * largest;  // at work and prefetched
+    const double largest =
+        std::max(layer, double(plan.model.vocabulary) * plan.model.hidden / plan.tensor);
+    bytes += weight_bytes * (largest + layer) +
+             software.gradient_bytes * largest;  // at work and prefetched
   }
   return bytes;
 }
@@ -142,10 +151,10 @@ struct Candidate {
   }
 };
 
-// Prices order the answers: sharding is nearly free, a smaller micro-batch costs kernel efficiency, recomputation a
-// quarter of the step, a larger replica the batch or the bubble.
-constexpr int zero1_price = 1, micro_batch_price = 2, selective_price = 2, fsdp_price = 3, doubling_price = 4,
-              full_price = 5;
+// Prices order the answers: sharding is nearly free, a smaller micro-batch costs kernel efficiency,
+// recomputation a quarter of the step, a larger replica the batch or the bubble.
+constexpr int zero1_price = 1, micro_batch_price = 2, selective_price = 2, fsdp_price = 3,
+              doubling_price = 4, full_price = 5;
 
 std::vector<Candidate> candidates(const JobSpec& job, int gpus_per_server) {
   std::vector<Candidate> found{{job.parallel, "", 0}};
@@ -162,7 +171,8 @@ std::vector<Candidate> candidates(const JobSpec& job, int gpus_per_server) {
       out.push_back(next);
     };
     if (c.parallel.sharding == Sharding::none) shard(Sharding::zero1, zero1_price);
-    if (c.parallel.sharding != Sharding::fsdp && c.parallel.pipeline == 1) shard(Sharding::fsdp, fsdp_price);
+    if (c.parallel.sharding != Sharding::fsdp && c.parallel.pipeline == 1)
+      shard(Sharding::fsdp, fsdp_price);
   });
   vary([](const Candidate& c, std::vector<Candidate>& out) {
     int price = micro_batch_price;
@@ -197,7 +207,8 @@ std::vector<Candidate> candidates(const JobSpec& job, int gpus_per_server) {
   });
   vary([&job](const Candidate& c, std::vector<Candidate>& out) {
     int price = doubling_price;
-    for (long p = 2L * c.parallel.pipeline; p <= std::min(job.gpus, job.model.layers + 2); p *= 2, price += doubling_price) {
+    for (long p = 2L * c.parallel.pipeline; p <= std::min(job.gpus, job.model.layers + 2);
+         p *= 2, price += doubling_price) {
       Candidate next = c;
       next.parallel.pipeline = int(p);
       next.parallel.data.reset();
@@ -205,7 +216,8 @@ std::vector<Candidate> candidates(const JobSpec& job, int gpus_per_server) {
       out.push_back(next);
     }
   });
-  std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
   found.erase(found.begin());  // the plan itself
   return found;
 }
@@ -219,7 +231,8 @@ std::string nearest_that_fits(const JobSpec& job, const GpuSpec& gpu, int gpus_p
     if (total > gpu.memory) continue;
     return candidate.changes + " (" + gigabytes(total) + " GB)";
   }
-  return "more GPUs to a replica, a smaller model, or a GPU with more memory: no plan of this job fits";
+  return "more GPUs to a replica, a smaller model, or a GPU with more memory: no plan of this job "
+         "fits";
 }
 
 }  // namespace
@@ -264,7 +277,8 @@ StageMemory stage_memory(const Plan& plan, const SoftwareSpec& software, int sta
 MemoryEstimate memory_estimate(const Plan& plan, const SoftwareSpec& software, const GpuSpec& gpu) {
   MemoryEstimate out;
   out.capacity = gpu.memory;
-  for (int stage = 0; stage < plan.pipeline; ++stage) out.stages.push_back(stage_memory(plan, software, stage));
+  for (int stage = 0; stage < plan.pipeline; ++stage)
+    out.stages.push_back(stage_memory(plan, software, stage));
   return out;
 }
 
@@ -275,12 +289,13 @@ Problems check_memory(const JobSpec& job, const GpuSpec& gpu, int gpus_per_serve
   const int stage = estimate.fullest_stage();
   const StageMemory& m = estimate.stages[std::size_t(stage)];
   const std::string where =
-      plan.pipeline > 1 ? "stage " + std::to_string(stage) + " of " + std::to_string(plan.pipeline) : "every GPU";
+      plan.pipeline > 1 ? "stage " + std::to_string(stage) + " of " + std::to_string(plan.pipeline)
+                        : "every GPU";
   return {{"parallel",
-           where + " needs " + gigabytes(m.total()) + " GB of " + gigabytes(estimate.capacity) + " GB: weights " +
-               gigabytes(m.weights) + ", gradients " + gigabytes(m.gradients) + ", optimizer " +
-               gigabytes(m.optimizer) + ", activations " + gigabytes(m.activations) + ", buffers " +
-               gigabytes(m.buffers),
+           where + " needs " + gigabytes(m.total()) + " GB of " + gigabytes(estimate.capacity) +
+               " GB: weights " + gigabytes(m.weights) + ", gradients " + gigabytes(m.gradients) +
+               ", optimizer " + gigabytes(m.optimizer) + ", activations " +
+               gigabytes(m.activations) + ", buffers " + gigabytes(m.buffers),
            nearest_that_fits(job, gpu, gpus_per_server)}};
 }
 

@@ -65,7 +65,8 @@ class Player {
   // False: its input has no time yet.
   bool run(int stage, const PipelineOp& op) {
     const int virtual_stage = op.chunk * p_ + stage;
-    const Arrival input = (op.backward ? backward_arrival_ : forward_arrival_)[slot(virtual_stage, op.micro_batch)];
+    const Arrival input =
+        (op.backward ? backward_arrival_ : forward_arrival_)[slot(virtual_stage, op.micro_batch)];
     if (input.here == never) return false;
 
     StagePlay& play = out_.stages[std::size_t(stage)];
@@ -92,7 +93,8 @@ class Player {
       if (virtual_stage + 1 < virtual_stages_)
         send_forward(stage, virtual_stage, op.micro_batch, end);
       else
-        backward_arrival_[slot(virtual_stage, op.micro_batch)] = {end, end};  // the loss is computed here
+        backward_arrival_[slot(virtual_stage, op.micro_batch)] = {
+            end, end};  // the loss is computed here
     }
     return true;
   }
@@ -100,14 +102,16 @@ class Player {
   void send_forward(int stage, int virtual_stage, int micro_batch, double end) {
     const int to = stage + 1 == p_ ? 0 : stage + 1;
     forward_arrival_[slot(virtual_stage + 1, micro_batch)] =
-        send(stage, to, forward_link_free_[std::size_t(stage)], in_.forward_transfer_s[std::size_t(stage)], end);
+        send(stage, to, forward_link_free_[std::size_t(stage)],
+             in_.forward_transfer_s[std::size_t(stage)], end);
     wake(to);
   }
 
   void send_backward(int stage, int virtual_stage, int micro_batch, double end) {
     const int to = stage == 0 ? p_ - 1 : stage - 1;
     backward_arrival_[slot(virtual_stage - 1, micro_batch)] =
-        send(stage, to, backward_link_free_[std::size_t(to)], in_.backward_transfer_s[std::size_t(to)], end);
+        send(stage, to, backward_link_free_[std::size_t(to)],
+             in_.backward_transfer_s[std::size_t(to)], end);
     wake(to);
   }
 
@@ -124,16 +128,19 @@ class Player {
   }
 
   PipelinePlay finish() {
-    for (const PipelineOrder& order : orders_) check(order.done(), "every operation of the pipeline runs");
-    for (const StagePlay& stage : out_.stages) out_.makespan_s = std::max(out_.makespan_s, stage.end_s);
-    for (StagePlay& stage : out_.stages) stage.waiting_compute_s += out_.makespan_s - stage.end_s;  // drain
+    for (const PipelineOrder& order : orders_)
+      check(order.done(), "every operation of the pipeline runs");
+    for (const StagePlay& stage : out_.stages)
+      out_.makespan_s = std::max(out_.makespan_s, stage.end_s);
+    for (StagePlay& stage : out_.stages)
+      stage.waiting_compute_s += out_.makespan_s - stage.end_s;  // drain
     return std::move(out_);
   }
 
   const PipelineInput& in_;
   const int p_, v_, m_;
   const int virtual_stages_;
-  std::vector<Arrival> forward_arrival_;   // [virtual stage][micro-batch]
+  std::vector<Arrival> forward_arrival_;  // [virtual stage][micro-batch]
   std::vector<Arrival> backward_arrival_;
   std::vector<PipelineOrder> orders_;
   std::vector<int> awake_;
@@ -156,8 +163,8 @@ PipelineOrder::PipelineOrder(int stages, int chunks, int micro_batches, int stag
       passes_(micro_batches * chunks),
       warm_up_(warm_up_passes(stages, chunks, micro_batches, stage)) {}
 
-PipelineInput PipelineInput::equal(int stages, int chunks, int micro_batches, double forward_s, double backward_s,
-                                   double transfer_s) {
+PipelineInput PipelineInput::equal(int stages, int chunks, int micro_batches, double forward_s,
+                                   double backward_s, double transfer_s) {
   PipelineInput in;
   in.stages = stages;
   in.chunks = chunks;
@@ -177,10 +184,13 @@ double PipelinePlay::bubble_s() const {
 
 PipelinePlay play_pipeline(const PipelineInput& input) {
   const auto all = std::size_t(input.stages * input.chunks);
-  check(input.stages >= 1 && input.chunks >= 1 && input.micro_batches >= 1, "a pipeline has stages, chunks, micro-batches");
+  check(input.stages >= 1 && input.chunks >= 1 && input.micro_batches >= 1,
+        "a pipeline has stages, chunks, micro-batches");
   check(input.chunks == 1 || input.micro_batches % input.stages == 0,
-        "the interleaved schedule has whole groups of micro-batches", input.micro_batches, input.stages);
-  check(input.forward_s.size() == all && input.backward_s.size() == all, "one time for every chunk of every stage");
+        "the interleaved schedule has whole groups of micro-batches", input.micro_batches,
+        input.stages);
+  check(input.forward_s.size() == all && input.backward_s.size() == all,
+        "one time for every chunk of every stage");
   check(input.forward_transfer_s.size() == std::size_t(input.stages) &&
             input.backward_transfer_s.size() == std::size_t(input.stages),
         "one transfer for every boundary");

@@ -4,24 +4,29 @@
 
 #include "models/training/parallel_spec.hpp"
 
-/// One replica's pipeline, played operation by operation: exact for unequal stages, slow members and slow links,
-/// where the bubble formula (p - 1) / (v m) only holds for equal stages.
+/// One replica's pipeline, played operation by operation: exact for unequal stages, slow members
+/// and slow links, where the bubble formula (p - 1) / (v m) only holds for equal stages.
 ///
-/// Every stage runs its forward and backward passes in a fixed order; an operation starts when the stage is free and
-/// its input has arrived. With a fixed order that is a recurrence in max and plus, evaluated in one pass over the
-/// operations, no event queue:
+/// Every stage runs its forward and backward passes in a fixed order; an operation starts when the
+/// stage is free and its input has arrived. With a fixed order that is a recurrence in max and
+/// plus, evaluated in one pass over the operations, no event queue:
 ///
 ///     start(op) = max(end(previous op of the stage), arrival of the input, parameters ready)
-///     arrival   = max(end(producer), link free) + transfer          one transfer at a time per link and direction
+///     arrival   = max(end(producer), link free) + transfer          one transfer at a time per
+///     link and direction
 ///
-/// Orders, p stages, v chunks, m micro-batches, stage i counted from 0 (Narayanan et al. 2021, Megatron-LM):
+/// Orders, p stages, v chunks, m micro-batches, stage i counted from 0 (Narayanan et al. 2021,
+/// Megatron-LM):
 ///
-///     1F1B         min(m, p - i - 1) forwards, then forward and backward in turn, then the backwards left
-///     interleaved  the same with min(m v, 2 (p - i - 1) + (v - 1) p) forwards first; p micro-batches of chunk 0,
-///                  then the same p of chunk 1, …; backwards from the last chunk to the first; needs m a multiple of p
+///     1F1B         min(m, p - i - 1) forwards, then forward and backward in turn, then the
+///     backwards left interleaved  the same with min(m v, 2 (p - i - 1) + (v - 1) p) forwards
+///     first; p micro-batches of chunk 0,
+///                  then the same p of chunk 1, …; backwards from the last chunk to the first;
+///                  needs m a multiple of p
 ///
-///     PipelineInput in = PipelineInput::equal(4, 1, 8, 1.0, 2.0);        // stages, chunks, m, forward, backward
-///     play_pipeline(in).makespan_s;                                     // (8 + 4 - 1) . 3 = 33
+///     PipelineInput in = PipelineInput::equal(4, 1, 8, 1.0, 2.0);        // stages, chunks, m,
+///     forward, backward play_pipeline(in).makespan_s;                                     // (8 +
+///     4 - 1) . 3 = 33
 ///
 /// Page: docs/models/pipeline.md. Twin: tests/support/pipeline_twin.hpp.
 namespace trainyard::models {
@@ -39,7 +44,8 @@ int warm_up_passes(int stages, int chunks, int micro_batches, int stage);
 
 /// The operations of one stage, in order. One chunk: 1F1B, several: interleaved.
 ///
-///     for (PipelineOrder order(stages, chunks, micro_batches, stage); !order.done(); order.next()) order.op();
+///     for (PipelineOrder order(stages, chunks, micro_batches, stage); !order.done(); order.next())
+///     order.op();
 class PipelineOrder {
  public:
   PipelineOrder(int stages, int chunks, int micro_batches, int stage);
@@ -57,7 +63,7 @@ class PipelineOrder {
  private:
   /// Walks a group of micro-batches through every chunk, then the next group.
   struct Cursor {
-    int first = 0;   // micro-batch that opens the group
+    int first = 0;  // micro-batch that opens the group
     int chunk = 0;
     int within = 0;
     void advance(int group, int chunks) {
@@ -76,8 +82,8 @@ class PipelineOrder {
   }
 
   int chunks_;
-  int group_;    // micro-batches that pass a chunk before the next chunk begins
-  int passes_;   // forwards of the stage
+  int group_;   // micro-batches that pass a chunk before the next chunk begins
+  int passes_;  // forwards of the stage
   int warm_up_;
   int index_ = 0;
   Cursor forward_;
@@ -88,18 +94,20 @@ struct PipelineInput {
   int stages = 1;
   int chunks = 1;
   int micro_batches = 1;
-  bool overlap = true;             // false: the sender stands still during a transfer
-  std::vector<double> forward_s;   // [stage * chunks + chunk]
+  bool overlap = true;            // false: the sender stands still during a transfer
+  std::vector<double> forward_s;  // [stage * chunks + chunk]
   std::vector<double> backward_s;
-  /// Activations from stage i to i + 1, and from the last stage to the first (next chunk): `stages` entries.
+  /// Activations from stage i to i + 1, and from the last stage to the first (next chunk): `stages`
+  /// entries.
   std::vector<double> forward_transfer_s;
-  /// Gradients back over the same boundary i: from stage i + 1 to i, from the first to the last. `stages` entries.
+  /// Gradients back over the same boundary i: from stage i + 1 to i, from the first to the last.
+  /// `stages` entries.
   std::vector<double> backward_transfer_s;
   /// When the parameters of a chunk are there, [stage * chunks + chunk]; empty: at the start.
   std::vector<double> parameters_ready_s;
 
-  static PipelineInput equal(int stages, int chunks, int micro_batches, double forward_s, double backward_s,
-                             double transfer_s = 0);
+  static PipelineInput equal(int stages, int chunks, int micro_batches, double forward_s,
+                             double backward_s, double transfer_s = 0);
 };
 
 /// Per stage busy + waiting for compute + transfer + parameters = makespan.
@@ -107,16 +115,19 @@ struct StagePlay {
   double first_start_s = 0;
   double end_s = 0;
   double busy_s = 0;
-  double waiting_compute_s = 0;     // another stage is not done: fill, drain, imbalance
-  double waiting_transfer_s = 0;    // done, but still on the link; without overlap also its own sending
+  double waiting_compute_s = 0;  // another stage is not done: fill, drain, imbalance
+  double waiting_transfer_s =
+      0;  // done, but still on the link; without overlap also its own sending
   double waiting_parameters_s = 0;
 };
 
 struct PipelinePlay {
   double makespan_s = 0;
   std::vector<StagePlay> stages;
-  std::vector<double> first_forward_s;  // start of the first forward of a chunk: its parameters are needed
-  std::vector<double> last_backward_s;  // end of the last backward of a chunk: its gradients are ready
+  std::vector<double>
+      first_forward_s;  // start of the first forward of a chunk: its parameters are needed
+  std::vector<double>
+      last_backward_s;  // end of the last backward of a chunk: its gradients are ready
 
   double bubble_s() const;  // mean over stages of the time not busy
 };

@@ -32,7 +32,8 @@ std::vector<int> divide_layers(int layers, int virtual_stages) {
   return out;
 }
 
-// "8 or 16": the nearest numbers below and above `value` that fit, up to `limit`; empty when there are none.
+// "8 or 16": the nearest numbers below and above `value` that fit, up to `limit`; empty when there
+// are none.
 template <class Fits>
 std::string nearest(Count value, Count limit, const Fits& fits) {
   std::string out;
@@ -49,7 +50,9 @@ std::string nearest(Count value, Count limit, const Fits& fits) {
   return out;
 }
 
-std::string text(Count value) { return std::to_string(value); }
+std::string text(Count value) {
+  return std::to_string(value);
+}
 
 // "16 or 24": the multiples of `step` around `value`, none of them zero.
 std::string multiples_around(Count value, Count step) {
@@ -84,7 +87,8 @@ struct Checker {
     if (t > gpus_per_server)
       say(true, "is larger than the " + text(gpus_per_server) + " GPUs of one server");
     else
-      say(gpus_per_server % t != 0, "does not divide the " + text(gpus_per_server) + " GPUs of one server");
+      say(gpus_per_server % t != 0,
+          "does not divide the " + text(gpus_per_server) + " GPUs of one server");
     say(m.heads % t != 0, "does not divide " + text(m.heads) + " heads");
     say(kv_heads(m) % t != 0, "does not divide " + text(kv_heads(m)) + " kv_heads");
     say(m.ffn % t != 0, "does not divide ffn " + text(m.ffn));
@@ -104,7 +108,8 @@ struct Checker {
     }
     const Count data = job.gpus / replica;
     if (job.parallel.data && *job.parallel.data != data) {
-      add("parallel.data", text(*job.parallel.data) + " contradicts gpus / (tensor * pipeline) = " + text(data),
+      add("parallel.data",
+          text(*job.parallel.data) + " contradicts gpus / (tensor * pipeline) = " + text(data),
           text(data) + ", or leave it out, or gpus " + text(*job.parallel.data * replica));
       return 0;
     }
@@ -114,7 +119,8 @@ struct Checker {
   void batch(Count data) {
     const Count slice = data * job.parallel.micro_batch;
     if (job.global_batch < slice || job.global_batch % slice != 0) {
-      add("global_batch", text(job.global_batch) + " is not a multiple of data * micro_batch = " + text(slice),
+      add("global_batch",
+          text(job.global_batch) + " is not a multiple of data * micro_batch = " + text(slice),
           multiples_around(job.global_batch, slice));
       return;
     }
@@ -123,8 +129,8 @@ struct Checker {
     const Count v = job.parallel.chunks;
     if (v > 1 && micro_batches % p != 0)
       add("global_batch",
-          text(micro_batches) + " micro-batches of a replica are not a multiple of pipeline " + text(p) +
-              ", which the interleaved schedule needs",
+          text(micro_batches) + " micro-batches of a replica are not a multiple of pipeline " +
+              text(p) + ", which the interleaved schedule needs",
           "global_batch " + multiples_around(job.global_batch, p * slice) +
               ", or schedule \"1f1b\" with chunks 1");
     if (can_divide(job.model.layers, p * v) && 2 * micro_batches * p * v > most_operations)
@@ -140,15 +146,18 @@ struct Checker {
     const Count v = job.parallel.chunks;
     if (can_divide(layers, p * v)) return;
     const Count limit = std::min(layers + 2, most_virtual_stages);
-    const std::string stages =
-        nearest(p, limit / v, [&](Count x) { return (v == 1 || x > 1) && can_divide(layers, x * v); });
-    const std::string chunks = nearest(v, limit / p, [&](Count x) { return can_divide(layers, p * x); });
+    const std::string stages = nearest(
+        p, limit / v, [&](Count x) { return (v == 1 || x > 1) && can_divide(layers, x * v); });
+    const std::string chunks =
+        nearest(v, limit / p, [&](Count x) { return can_divide(layers, p * x); });
     std::string right = stages.empty() ? "" : "pipeline " + stages;
     if (v > 1 && !chunks.empty()) right += (right.empty() ? "" : ", or ") + ("chunks " + chunks);
     if (right.empty()) right = "pipeline 1 with chunks 1";
     add("parallel.pipeline",
         text(layers) + " layers cannot be divided over pipeline * chunks = " + text(p * v) +
-            (p * v > 1 ? " (neither " + text(layers) + " nor " + text(layers + 2) + " is a multiple)" : ""),
+            (p * v > 1
+                 ? " (neither " + text(layers) + " nor " + text(layers + 2) + " is a multiple)"
+                 : ""),
         right);
   }
 };
@@ -198,7 +207,8 @@ Plan make_plan(const JobSpec& job) {
   plan.recompute = parallel.recompute;
   plan.precision = parallel.precision;
   plan.micro_batch = parallel.micro_batch;
-  check(plan.data * plan.tensor * plan.pipeline == plan.gpus, "check_plan() found the GPUs divisible", plan.gpus);
+  check(plan.data * plan.tensor * plan.pipeline == plan.gpus,
+        "check_plan() found the GPUs divisible", plan.gpus);
   plan.micro_batches = job.global_batch / (plan.data * plan.micro_batch);
 
   const int virtual_stages = plan.pipeline * plan.chunks;
@@ -208,7 +218,8 @@ Plan make_plan(const JobSpec& job) {
   const double layer = layer_weights(job.model).total();
   plan.shares.resize(std::size_t(virtual_stages));
   for (int v = 0; v < virtual_stages; ++v) {
-    ChunkShare& share = plan.shares[std::size_t(v % plan.pipeline * plan.chunks + v / plan.pipeline)];
+    ChunkShare& share =
+        plan.shares[std::size_t(v % plan.pipeline * plan.chunks + v / plan.pipeline)];
     share.layers = layers[std::size_t(v)];
     share.embedding = v == 0;
     share.head = v == virtual_stages - 1;

@@ -5,11 +5,13 @@
 #include "models/training/job_spec.hpp"
 #include "sim/problem.hpp"
 
-/// The parallel layout of a job, checked and resolved once, used by every other part of the training model.
+/// The parallel layout of a job, checked and resolved once, used by every other part of the
+/// training model.
 ///
-/// Layers go to virtual stages in order: chunk c of stage s is virtual stage c . pipeline + s. When the layers do not
-/// divide but layers + 2 do, the first and the last virtual stage hold one layer less: they carry the embedding and
-/// the head (Llama 3 405B: 126 layers on 16 stages = 16 . 8 - 2).
+/// Layers go to virtual stages in order: chunk c of stage s is virtual stage c . pipeline + s. When
+/// the layers do not divide but layers + 2 do, the first and the last virtual stage hold one layer
+/// less: they carry the embedding and the head (Llama 3 405B: 126 layers on 16 stages = 16 . 8 -
+/// 2).
 ///
 ///     if (Problems problems = check_plan(job, 8); problems.empty()) {
 ///       const Plan plan = make_plan(job);
@@ -49,11 +51,13 @@ struct Plan {
   Recompute recompute = Recompute::none;
   Precision precision = Precision::bf16;
 
-  int micro_batch = 1;    // sequences of one micro-batch of one replica
-  int micro_batches = 1;  // of one replica in one step
+  int micro_batch = 1;             // sequences of one micro-batch of one replica
+  int micro_batches = 1;           // of one replica in one step
   std::vector<ChunkShare> shares;  // [stage * chunks + chunk]
 
-  const ChunkShare& share(int stage, int chunk) const { return shares[std::size_t(stage * chunks + chunk)]; }
+  const ChunkShare& share(int stage, int chunk) const {
+    return shares[std::size_t(stage * chunks + chunk)];
+  }
   double micro_batch_tokens() const { return double(micro_batch) * sequence; }
   double tokens() const { return double(global_batch) * sequence; }  // of one step
   /// Parameters on one GPU of this stage, and on the fullest stage.
@@ -63,11 +67,14 @@ struct Plan {
   int sequence_split() const { return sequence_parallel ? tensor : 1; }
 
   /// Ranks in order tensor, data, pipeline (fastest first); they fill servers in this order.
-  int rank_of(RankPlace place) const { return place.tensor + tensor * (place.data + data * place.pipeline); }
+  int rank_of(RankPlace place) const {
+    return place.tensor + tensor * (place.data + data * place.pipeline);
+  }
   RankPlace place_of(int rank) const;
 };
 
-/// Everything that makes the layout impossible, each with the nearest valid numbers. Memory: check_memory().
+/// Everything that makes the layout impossible, each with the nearest valid numbers. Memory:
+/// check_memory().
 Problems check_plan(const JobSpec& job, int gpus_per_server);
 
 /// Needs a job without problems.

@@ -31,7 +31,8 @@ void Progress::set_profile(const StepProfile& profile) {
 
 void Progress::advance(Duration d) {
   if (d == Duration::zero()) return;
-  check(profile_ != nullptr && d > Duration::zero(), "training has a profile and goes forward", d.count());
+  check(profile_ != nullptr && d > Duration::zero(), "training has a profile and goes forward",
+        d.count());
   pending_.ledger.add_steps(*profile_, gpus_, d);
   pending_.time += d;
   if (d < left_) {
@@ -55,7 +56,8 @@ Duration Progress::time_to(std::int64_t n) const {
   check(profile_ != nullptr && n >= 0, "training has a profile", n);
   if (n == 0) return Duration::zero();
   const __int128 t = __int128(n - 1) * profile_->step.count() + left_.count();
-  return t >= std::numeric_limits<std::int64_t>::max() ? forever : Duration(static_cast<std::int64_t>(t));
+  return t >= std::numeric_limits<std::int64_t>::max() ? forever
+                                                       : Duration(static_cast<std::int64_t>(t));
 }
 
 std::int64_t Progress::steps_to(Duration interval) const {

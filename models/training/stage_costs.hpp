@@ -7,17 +7,19 @@
 #include "models/training/parallel_spec.hpp"
 #include "models/training/plan.hpp"
 
-/// What one micro-batch costs on every chunk of every stage, from shapes: matrix products, attention, memory-bound
-/// work, recomputation and the tensor-parallel traffic that is not hidden. One GPU at nominal speed; a slower GPU
-/// stretches the compute parts only (PassCost::total_s).
+/// What one micro-batch costs on every chunk of every stage, from shapes: matrix products,
+/// attention, memory-bound work, recomputation and the tensor-parallel traffic that is not hidden.
+/// One GPU at nominal speed; a slower GPU stretches the compute parts only (PassCost::total_s).
 ///
-///     forward layer  = max(products + attention + norms, dropout, residual, activation, rotary (bytes / H)
+///     forward layer  = max(products + attention + norms, dropout, residual, activation, rotary
+///     (bytes / H)
 ///                          + casts (FP8) + 8 kernel floors,   host launch floor)
-///     backward layer = products twice + attention backward + memory-bound work twice + gradient accumulation
+///     backward layer = products twice + attention backward + memory-bound work twice + gradient
+///     accumulation
 ///                      + what is recomputed
 ///
-///     const CommCosts comm = …;                                  // closed forms inside the scale-up domain
-///     const StepCosts costs = step_costs(gpu, plan, software, comm);
+///     const CommCosts comm = …;                                  // closed forms inside the
+///     scale-up domain const StepCosts costs = step_costs(gpu, plan, software, comm);
 ///     costs.chunk(stage, chunk).forward.total_s();
 ///
 /// Equations, constants, sources: docs/models/kernels.md.
@@ -35,8 +37,8 @@ struct CommCosts {
 
 /// One pass of one micro-batch.
 struct PassCost {
-  double useful_s = 0;      // model FLOPs at the peak of the precision in use
-  double kernels_s = 0;     // what the kernels take beyond that
+  double useful_s = 0;   // model FLOPs at the peak of the precision in use
+  double kernels_s = 0;  // what the kernels take beyond that
   double recompute_s = 0;
   double exposed_tp_s = 0;  // not hidden behind compute
 
@@ -54,14 +56,18 @@ struct PassPair {
 };
 
 /// One block; token embedding (first stage); final norm, output product and loss (last stage).
-PassPair layer_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software, const CommCosts& comm);
-PassPair embedding_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software, const CommCosts& comm);
-PassPair head_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software, const CommCosts& comm);
+PassPair layer_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
+                     const CommCosts& comm);
+PassPair embedding_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
+                         const CommCosts& comm);
+PassPair head_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
+                    const CommCosts& comm);
 
 struct StepCosts {
   int chunks_per_stage = 1;
-  std::vector<PassPair> chunks;      // [stage * chunks_per_stage + chunk], gradient accumulation included
-  std::vector<double> optimizer_s;   // [stage], once a step
+  std::vector<PassPair>
+      chunks;  // [stage * chunks_per_stage + chunk], gradient accumulation included
+  std::vector<double> optimizer_s;  // [stage], once a step
 
   const PassPair& chunk(int stage, int chunk) const {
     return chunks[std::size_t(stage * chunks_per_stage + chunk)];
@@ -70,12 +76,14 @@ struct StepCosts {
   double micro_batch_s(int stage) const;
 };
 
-StepCosts step_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software, const CommCosts& comm);
+StepCosts step_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
+                     const CommCosts& comm);
 
 /// A precision that the GPU does not have.
 Problems check_precision(const JobSpec& job, const GpuSpec& gpu);
 
-/// Bytes of one micro-batch between two stages, per GPU: with sequence parallelism each sends its slice.
+/// Bytes of one micro-batch between two stages, per GPU: with sequence parallelism each sends its
+/// slice.
 double boundary_bytes(const Plan& plan);
 
 }  // namespace trainyard::models

@@ -16,7 +16,7 @@ namespace trainyard::models {
 namespace {
 
 constexpr std::size_t links_reported = 16;
-constexpr double parameter_bytes = 2;      // gathered in BF16
+constexpr double parameter_bytes = 2;  // gathered in BF16
 // Waiting in a collective or polling: share of the board power limit (docs/models/step.md).
 constexpr double communicating_share = 0.36;
 
@@ -37,7 +37,8 @@ CommCosts inside_domain(const GpuSpec& gpu) {
 }  // namespace
 
 Watts communicating_power(const GpuSpec& gpu) {
-  return gpu.power_communicating > Watts(0) ? gpu.power_communicating : gpu.power_max * communicating_share;
+  return gpu.power_communicating > Watts(0) ? gpu.power_communicating
+                                            : gpu.power_max * communicating_share;
 }
 
 void set_parts(StepProfile& profile, const std::array<double, step_parts>& seconds_by_part) {
@@ -47,7 +48,8 @@ void set_parts(StepProfile& profile, const std::array<double, step_parts>& secon
   std::int64_t given = 0;
   for (std::size_t p = 0; p < step_parts; ++p) {
     so_far += seconds_by_part[p];
-    const std::int64_t until = p + 1 == step_parts ? profile.step.count() : std::llround(step * (so_far / sum));
+    const std::int64_t until =
+        p + 1 == step_parts ? profile.step.count() : std::llround(step * (so_far / sum));
     profile.parts[p] = Duration(until - given);
     given = until;
   }
@@ -73,11 +75,13 @@ void StepModel::links_changed() {
 
 std::vector<std::uint32_t> StepModel::key(const Placement& placement) const {
   // Sprayed on an intact fabric, two servers of one leaf are alike.
-  const bool by_leaf = router_.kind() == topologies::RoutingKind::spray && router_.state().is_all_up();
+  const bool by_leaf =
+      router_.kind() == topologies::RoutingKind::spray && router_.state().is_all_up();
   std::vector<std::uint32_t> key;
   key.reserve(placement.servers.size() + 3 * placement.slow.size());
   for (const topologies::HostId server : placement.servers)
-    key.push_back(std::uint32_t(by_leaf ? router_.fabric().leaf_of(server).index() : server.index()));
+    key.push_back(
+        std::uint32_t(by_leaf ? router_.fabric().leaf_of(server).index() : server.index()));
   for (const SlowGpu& slow : placement.slow) {
     const std::uint64_t speed = std::uint64_t(slow.speed * 4294967295.0);
     key.push_back(std::uint32_t(slow.gpu));
@@ -101,7 +105,8 @@ const StepProfile& StepModel::profile(const Placement& placement) {
 std::vector<StepModel::Replica> StepModel::replicas(const Placement& placement) {
   std::vector<Replica> all(std::size_t(plan_.data));
   for (Replica& r : all) r.speed.assign(std::size_t(plan_.pipeline), compute_scale_);
-  for (const SlowGpu& slow : placement.slow) {   // the tensor-parallel group goes at the pace of its slowest member
+  for (const SlowGpu& slow :
+       placement.slow) {  // the tensor-parallel group goes at the pace of its slowest member
     const RankPlace place = plan_.place_of(int(slow.gpu));
     double& speed = all[std::size_t(place.data)].speed[std::size_t(place.pipeline)];
     speed = std::min(speed, compute_scale_ * slow.speed);
@@ -113,10 +118,12 @@ std::vector<StepModel::Replica> StepModel::replicas(const Placement& placement) 
   if (plan_.pipeline == 1) return all;
   for (int s = 0; s < plan_.pipeline; ++s) {
     const int next = (s + 1) % plan_.pipeline;
-    if (next == 0 && plan_.chunks == 1) continue;   // only chunks lead from the last stage to the first
+    if (next == 0 && plan_.chunks == 1)
+      continue;  // only chunks lead from the last stage to the first
     const BoundaryTimes& there = boundaries_.times(placement.servers, s, next);
     const BoundaryTimes& back = boundaries_.times(placement.servers, next, s);
-    check(there.no_path.empty() && back.no_path.empty(), "every transfer between stages has a path");
+    check(there.no_path.empty() && back.no_path.empty(),
+          "every transfer between stages has a path");
     const std::vector<double>& forward = there.seconds;
     const std::vector<double>& backward = back.seconds;
     for (std::size_t d = 0; d < all.size(); ++d) {
@@ -146,45 +153,35 @@ PipelineInput StepModel::pipeline_input(const Replica& replica) const {
 }
 
 const PipelinePlay& StepModel::play(const Replica& replica) {
-  if (const auto found = plays_.find(replica); found != plays_.end()) return found->second;
-  return plays_.emplace(replica, play_pipeline(pipeline_input(replica))).first->second;
+  const auto found = plays_.find({replica, 0});
+  if (found != plays_.end()) return found->second;
+  return plays_.emplace(std::pair(replica, std::size_t(0)), play_pipeline(pipeline_input(replica)))
+      .first->second;
 }
 
-PipelinePlay StepModel::play_with_parameters(const Replica& replica, const std::vector<double>& parameters_ready_s) {
-  const PipelinePlay& free = play(replica);
-  if (parameters_ready_s.empty()) return free;
-  // Every operation follows, at the end of some chain, from the first one of the first stage. If that one only starts
-  // later and no other waits for parameters of its own, the whole play shifts.
-  const double shift = parameters_ready_s.front();
-  for (std::size_t at = 0; at < parameters_ready_s.size(); ++at)
-    if (parameters_ready_s[at] - shift > free.first_forward_s[at]) {
-      PipelineInput in = pipeline_input(replica);
-      in.parameters_ready_s = parameters_ready_s;
-      return play_pipeline(in);
-    }
-  PipelinePlay shifted = free;
-  shifted.makespan_s += shift;
-  for (double& t : shifted.first_forward_s) t += shift;
-  for (double& t : shifted.last_backward_s) t += shift;
-  for (StagePlay& stage : shifted.stages) {
-    stage.first_start_s += shift;
-    stage.end_s += shift;
-    stage.waiting_parameters_s += shift;
-  }
-  return shifted;
+const PipelinePlay& StepModel::play_with_parameters(const Replica& replica,
+                                                    const std::vector<double>& ready_s,
+                                                    std::size_t ready_number) {
+  const auto found = plays_.find({replica, ready_number});
+  if (found != plays_.end()) return found->second;
+  PipelineInput in = pipeline_input(replica);
+  in.parameters_ready_s = ready_s;
+  return plays_.emplace(std::pair(replica, ready_number), play_pipeline(in)).first->second;
 }
 
 std::vector<std::vector<StageCollective>> StepModel::gathers() const {
   std::vector<std::vector<StageCollective>> stages(std::size_t(plan_.pipeline));
   for (int s = 0; s < plan_.pipeline; ++s)
     for (int c = 0; c < plan_.chunks; ++c)
-      stages[std::size_t(s)].push_back({.bytes = parameter_bytes * plan_.share(s, c).weights / plan_.tensor});
+      stages[std::size_t(s)].push_back(
+          {.bytes = parameter_bytes * plan_.share(s, c).weights / plan_.tensor});
   return stages;
 }
 
 void StepModel::add_fsdp_traffic() {
-  // Per layer and micro-batch: gather before the forward, gather and reduce-scatter around the backward, on the same
-  // ports. Hiding is poor (kernels and copies share the memory): at least `fsdp_exposed` of the traffic shows.
+  // Per layer and micro-batch: gather before the forward, gather and reduce-scatter around the
+  // backward, on the same ports. Hiding is poor (kernels and copies share the memory): at least
+  // `fsdp_exposed` of the traffic shows.
   const auto exposed = [&](double traffic_s, double compute_s) {
     const double at_least = job_.software.fsdp_exposed * traffic_s;
     return job_.software.overlap_data ? std::max(at_least, traffic_s - compute_s) : traffic_s;
@@ -193,10 +190,11 @@ void StepModel::add_fsdp_traffic() {
     for (int c = 0; c < plan_.chunks; ++c) {
       const std::size_t at = std::size_t(s * plan_.chunks + c);
       const double weights = plan_.share(s, c).weights / plan_.tensor;
-      const double pieces = std::max(1, plan_.share(s, c).layers);   // one collective a layer
+      const double pieces = std::max(1, plan_.share(s, c).layers);  // one collective a layer
       const double fixed = pieces * data_.latency_s();
       const double gather = fixed + data_.steady_s(parameter_bytes * weights)[std::size_t(s)];
-      const double reduce = fixed + data_.steady_s(job_.software.gradient_bytes * weights)[std::size_t(s)];
+      const double reduce =
+          fixed + data_.steady_s(job_.software.gradient_bytes * weights)[std::size_t(s)];
       const double forward = costs_.chunks[at].forward.total_s(compute_scale_);
       const double backward = costs_.chunks[at].backward.total_s(compute_scale_);
       fsdp_forward_s_[at] = exposed(gather, forward);
@@ -211,7 +209,7 @@ StepModel::Times StepModel::times(const Placement& placement) {
   const bool fsdp = plan_.sharding == Sharding::fsdp && plan_.data > 1;
   if (fsdp) {
     add_fsdp_traffic();
-    plays_.clear();   // their durations contain the traffic of this placement
+    plays_.clear();  // their durations contain the traffic of this placement
   }
 
   Times t;
@@ -227,16 +225,26 @@ StepModel::Times StepModel::times(const Placement& placement) {
         parameters_ready.push_back(gather[s][job_.software.overlap_data ? c : chunks - 1].finish_s);
   }
 
+  // Placements share few distinct times: what holds a ring up is seldom the server that changed.
+  constexpr std::size_t plays_kept = 50'000;
+  if (plays_.size() > plays_kept) plays_.clear();
+  const std::size_t ready =
+      parameters_ready.empty()
+          ? 0
+          : ready_times_.emplace(parameters_ready, ready_times_.size() + 1).first->second;
+
   // Every distinct replica; the gradients of a chunk are ready when the last replica has them.
   const std::set<Replica> distinct(all.begin(), all.end());
   std::vector<double> gradients_ready(stages * chunks, 0.0);
   const Replica* slowest = nullptr;
   std::vector<double> stage_end(stages, 0.0);
   for (const Replica& replica : distinct) {
-    const PipelinePlay played = play_with_parameters(replica, parameters_ready);
+    const PipelinePlay& played =
+        ready == 0 ? play(replica) : play_with_parameters(replica, parameters_ready, ready);
     for (std::size_t at = 0; at < gradients_ready.size(); ++at)
       gradients_ready[at] = std::max(gradients_ready[at], played.last_backward_s[at]);
-    for (std::size_t s = 0; s < stages; ++s) stage_end[s] = std::max(stage_end[s], played.stages[s].end_s);
+    for (std::size_t s = 0; s < stages; ++s)
+      stage_end[s] = std::max(stage_end[s], played.stages[s].end_s);
     if (!slowest || played.makespan_s > t.slowest.makespan_s) {
       slowest = &replica;
       t.slowest = played;
@@ -246,20 +254,24 @@ StepModel::Times StepModel::times(const Placement& placement) {
   // Reduction of gradients, in the order in which they become ready.
   double reduced = t.slowest.makespan_s;
   if (plan_.data > 1 && !fsdp) {
-    const double volume = job_.software.gradient_bytes * (plan_.sharding == Sharding::none ? 2.0 : 1.0);
+    const double volume =
+        job_.software.gradient_bytes * (plan_.sharding == Sharding::none ? 2.0 : 1.0);
     std::vector<std::vector<StageCollective>> reduce(stages);
     for (std::size_t s = 0; s < stages; ++s) {
       for (std::size_t c = 0; c < chunks; ++c)
-        reduce[s].push_back({.ready_s = job_.software.overlap_data ? gradients_ready[s * chunks + c] : stage_end[s],
-                             .bytes = volume * plan_.share(int(s), int(c)).weights / plan_.tensor});
-      std::stable_sort(reduce[s].begin(), reduce[s].end(),
-                       [](const StageCollective& a, const StageCollective& b) { return a.ready_s < b.ready_s; });
+        reduce[s].push_back(
+            {.ready_s = job_.software.overlap_data ? gradients_ready[s * chunks + c] : stage_end[s],
+             .bytes = volume * plan_.share(int(s), int(c)).weights / plan_.tensor});
+      std::stable_sort(
+          reduce[s].begin(), reduce[s].end(),
+          [](const StageCollective& a, const StageCollective& b) { return a.ready_s < b.ready_s; });
     }
     data_.play(reduce);
     for (const auto& stage : reduce)
       for (const StageCollective& c : stage) reduced = std::max(reduced, c.finish_s);
   }
-  for (const double s : costs_.optimizer_s) t.optimizer_s = std::max(t.optimizer_s, s / compute_scale_);
+  for (const double s : costs_.optimizer_s)
+    t.optimizer_s = std::max(t.optimizer_s, s / compute_scale_);
   t.step_s = reduced + t.optimizer_s;
 
   // Where the time went, as a mean over the GPUs.
@@ -281,7 +293,8 @@ StepModel::Times StepModel::times(const Placement& placement) {
     }
     t.kernels_s += costs_.optimizer_s[s] / compute_scale_;
     busy += costs_.optimizer_s[s] / compute_scale_;
-    t.busiest_stage_s = std::max(t.busiest_stage_s, stage_compute + costs_.optimizer_s[s] / compute_scale_);
+    t.busiest_stage_s =
+        std::max(t.busiest_stage_s, stage_compute + costs_.optimizer_s[s] / compute_scale_);
   }
   for (double* part : {&t.useful_s, &t.kernels_s, &t.recompute_s, &t.exposed_tp_s, &busy, &fsdp_s})
     *part /= double(stages);
@@ -304,7 +317,8 @@ StepProfile StepModel::compute(const Placement& placement, bool detailed) {
   const Times nominal = has_slow ? times({placement.servers, {}}) : t;
 
   StepProfile profile;
-  const double jitter = 1 + job_.software.jitter_per_doubling * std::log2(std::max(1.0, plan_.gpus / 8.0));
+  const double jitter =
+      1 + job_.software.jitter_per_doubling * std::log2(std::max(1.0, plan_.gpus / 8.0));
   profile.step = seconds(t.step_s * jitter);
   std::array<double, step_parts> parts{};
   const auto part = [&](StepPart p) -> double& { return parts[static_cast<std::size_t>(p)]; };
@@ -324,18 +338,23 @@ StepProfile StepModel::compute(const Placement& placement, bool detailed) {
 
   profile.tokens = plan_.tokens();
   profile.model_flops = model_flops_per_token(plan_.model, plan_.sequence) * profile.tokens;
-  profile.hardware_flops = hardware_flops_per_token(plan_.model, plan_.sequence, plan_.recompute) * profile.tokens;
+  profile.hardware_flops =
+      hardware_flops_per_token(plan_.model, plan_.sequence, plan_.recompute) * profile.tokens;
   const Operands operands = plan_.precision == Precision::fp8 ? Operands::fp8 : Operands::bits16;
-  profile.bounds.flops_s = profile.model_flops / (double(plan_.gpus) * peak_flops(server_.gpu, operands));
+  profile.bounds.flops_s =
+      profile.model_flops / (double(plan_.gpus) * peak_flops(server_.gpu, operands));
   profile.bounds.compute_s = nominal.busiest_stage_s;
   profile.bounds.pipeline_s = nominal.pipeline_bound_s;
   add_power(t, profile);
   if (detailed) find_busiest_links(placement, profile);
   const double step_s = to_seconds(profile.step);
-  for (const double bound : {profile.bounds.compute_s, profile.bounds.pipeline_s, profile.bounds.busiest_link_s})
-    check(step_s >= bound * (1 - 1e-9), "a step is not shorter than its closed-form bounds", step_s, bound);
+  for (const double bound :
+       {profile.bounds.compute_s, profile.bounds.pipeline_s, profile.bounds.busiest_link_s})
+    check(step_s >= bound * (1 - 1e-9), "a step is not shorter than its closed-form bounds", step_s,
+          bound);
   if (compute_scale_ != 1.0)
-    profile.notes.push_back("compute scaled to meet measured_step: speed x " + std::to_string(compute_scale_));
+    profile.notes.push_back("compute scaled to meet measured_step: speed x " +
+                            std::to_string(compute_scale_));
   return profile;
 }
 
@@ -360,13 +379,15 @@ void StepModel::find_busiest_links(const Placement& placement, StepProfile& prof
         if (plan_.sharding == Sharding::none) volume *= 2;
         if (plan_.sharding == Sharding::zero1) volume += parameter_bytes * parameters;
         if (plan_.sharding == Sharding::fsdp)
-          volume = plan_.micro_batches * (2 * parameter_bytes + job_.software.gradient_bytes) * parameters;
+          volume = plan_.micro_batches * (2 * parameter_bytes + job_.software.gradient_bytes) *
+                   parameters;
         data_.add_bytes(s, volume, bytes);
         hand_over("dp stage " + std::to_string(s));
       }
     for (int s = 0; plan_.pipeline > 1 && s < plan_.pipeline; ++s) {
       const int next = (s + 1) % plan_.pipeline;
-      const double transfers = double(plan_.micro_batches) * (next == 0 ? plan_.chunks - 1 : plan_.chunks);
+      const double transfers =
+          double(plan_.micro_batches) * (next == 0 ? plan_.chunks - 1 : plan_.chunks);
       if (transfers == 0) continue;
       boundaries_.add_bytes(placement.servers, s, next, transfers, bytes);
       hand_over("pp stage " + std::to_string(s) + " -> " + std::to_string(next));
@@ -385,10 +406,11 @@ void StepModel::find_busiest_links(const Placement& placement, StepProfile& prof
     return total[l] / router_.state().capacity(topologies::LinkId(l)).value();
   };
   const std::size_t kept = std::min(links_reported, order.size());
-  std::partial_sort(order.begin(), order.begin() + std::ptrdiff_t(kept), order.end(), [&](std::size_t a, std::size_t b) {
-    const double x = seconds_of(a), y = seconds_of(b);
-    return x != y ? x > y : a < b;
-  });
+  std::partial_sort(order.begin(), order.begin() + std::ptrdiff_t(kept), order.end(),
+                    [&](std::size_t a, std::size_t b) {
+                      const double x = seconds_of(a), y = seconds_of(b);
+                      return x != y ? x > y : a < b;
+                    });
   order.resize(kept);
   for (const std::size_t l : order)
     profile.busiest_links.push_back({topologies::LinkId(l), seconds_of(l) / step_s, {}});
@@ -400,8 +422,9 @@ void StepModel::find_busiest_links(const Placement& placement, StepProfile& prof
 }
 
 void StepModel::add_power(const Times& t, StepProfile& profile) const {
-  // Stages are busy from their first forward to their last backward, at their mean rate in that window; before and
-  // after they wait at the power of a collective. The optimizer runs on all GPUs at once.
+  // Stages are busy from their first forward to their last backward, at their mean rate in that
+  // window; before and after they wait at the power of a collective. The optimizer runs on all GPUs
+  // at once.
   const double scale = to_seconds(profile.step) / t.step_s;
   const double gpus_of_stage = double(plan_.gpus) / plan_.pipeline;
   const Watts busy = server_.gpu.power_max, waiting = communicating_power(server_.gpu);
@@ -433,7 +456,8 @@ void StepModel::add_power(const Times& t, StepProfile& profile) const {
 
 void StepModel::meet_measured_step(const Placement& placement) {
   is_calibrated_ = true;
-  const double jitter = 1 + job_.software.jitter_per_doubling * std::log2(std::max(1.0, plan_.gpus / 8.0));
+  const double jitter =
+      1 + job_.software.jitter_per_doubling * std::log2(std::max(1.0, plan_.gpus / 8.0));
   const double target = to_seconds(*job_.measured_step);
   const auto step_at = [&](double scale) {
     compute_scale_ = scale;
@@ -443,7 +467,8 @@ void StepModel::meet_measured_step(const Placement& placement) {
   // Faster compute, shorter step: bisect the speed between a twentieth and twenty times nominal.
   double slow = 0.05, fast = 20.0;
   check(step_at(slow) >= target && step_at(fast) <= target,
-        "measured_step lies between 20 times slower and faster compute than the calibrated one", target);
+        "measured_step lies between 20 times slower and faster compute than the calibrated one",
+        target);
   for (int i = 0; i < 60; ++i) {
     const double middle = std::sqrt(slow * fast);
     (step_at(middle) > target ? slow : fast) = middle;

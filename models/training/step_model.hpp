@@ -18,26 +18,29 @@
 /// One training iteration of one job on its real placement: the step level.
 ///
 ///     t = 0            optimizer of the step before is done everywhere (gradient norm: a barrier)
-///     gather           ZeRO-1: parameters of chunk 0, 1, … of every stage, behind the first forwards
-///     pipeline         every distinct replica is played, operation by operation, with its own transfer times
-///     reduce           gradients of a chunk once its last backward has ended in *all* replicas, behind what follows
-///     step             = max over stages(reduced, played) + optimizer,      times the jitter of so many ranks
+///     gather           ZeRO-1: parameters of chunk 0, 1, … of every stage, behind the first
+///     forwards pipeline         every distinct replica is played, operation by operation, with its
+///     own transfer times reduce           gradients of a chunk once its last backward has ended in
+///     *all* replicas, behind what follows step             = max over stages(reduced, played) +
+///     optimizer,      times the jitter of so many ranks
 ///
-/// Collectives and transfers share the fabric max-min, on routed paths (data_traffic, boundary_traffic). Replicas with
-/// equal speeds and equal transfer times are equal by construction and are played once.
+/// Collectives and transfers share the fabric max-min, on routed paths (data_traffic,
+/// boundary_traffic). Replicas with equal speeds and equal transfer times are equal by construction
+/// and are played once.
 ///
 ///     StepModel model(job, server, router);
-///     const StepProfile& p = model.profile({servers, {}});       // p.step, p.part(StepPart::bubble), …
+///     const StepProfile& p = model.profile({servers, {}});       // p.step,
+///     p.part(StepPart::bubble), …
 ///
-/// Profiles are kept under what they depend on and nothing else: the servers in rank order (their leaves, if paths are
-/// sprayed on an intact fabric) and the slow GPUs. A replaced server costs its own paths, one replica's play and one
-/// small solve. Page: docs/models/step.md.
+/// Profiles are kept under what they depend on and nothing else: the servers in rank order (their
+/// leaves, if paths are sprayed on an intact fabric) and the slow GPUs. A replaced server costs its
+/// own paths, one replica's play and one small solve. Page: docs/models/step.md.
 namespace trainyard::models {
 
 class StepModel final : public StepSource {
  public:
-  /// The job must have passed check_plan(). `router` must outlive the model; after its links change, call
-  /// links_changed().
+  /// The job must have passed check_plan(). `router` must outlive the model; after its links
+  /// change, call links_changed().
   StepModel(const JobSpec& job, const ServerSpec& server, const topologies::Router& router);
 
   const StepProfile& profile(const Placement& placement) override;
@@ -59,12 +62,12 @@ class StepModel final : public StepSource {
   /// The step before jitter and integers, in seconds.
   struct Times {
     double step_s = 0;
-    double useful_s = 0, kernels_s = 0, recompute_s = 0, exposed_tp_s = 0, exposed_dp_s = 0, exposed_pp_s = 0,
-           bubble_s = 0;
-    double optimizer_s = 0;     // of the slowest stage; contained in kernels and bubble
+    double useful_s = 0, kernels_s = 0, recompute_s = 0, exposed_tp_s = 0, exposed_dp_s = 0,
+           exposed_pp_s = 0, bubble_s = 0;
+    double optimizer_s = 0;  // of the slowest stage; contained in kernels and bubble
     double pipeline_bound_s = 0;
     double busiest_stage_s = 0;
-    PipelinePlay slowest;       // of the slowest replica
+    PipelinePlay slowest;  // of the slowest replica
   };
 
   std::vector<std::uint32_t> key(const Placement& placement) const;
@@ -73,7 +76,9 @@ class StepModel final : public StepSource {
   std::vector<Replica> replicas(const Placement& placement);
   PipelineInput pipeline_input(const Replica& replica) const;
   const PipelinePlay& play(const Replica& replica);
-  PipelinePlay play_with_parameters(const Replica& replica, const std::vector<double>& parameters_ready_s);
+  const PipelinePlay& play_with_parameters(const Replica& replica,
+                                           const std::vector<double>& ready_s,
+                                           std::size_t ready_number);
   std::vector<std::vector<StageCollective>> gathers() const;
   void add_fsdp_traffic();
   void find_busiest_links(const Placement& placement, StepProfile& profile);
@@ -90,9 +95,11 @@ class StepModel final : public StepSource {
   DataTraffic data_;
   double compute_scale_ = 1.0;
   bool is_calibrated_ = false;
-  std::vector<double> fsdp_forward_s_, fsdp_backward_s_;   // exposed, by stage and chunk, of one micro-batch
+  std::vector<double> fsdp_forward_s_,
+      fsdp_backward_s_;  // exposed, by stage and chunk, of one micro-batch
   std::map<std::vector<std::uint32_t>, std::unique_ptr<StepProfile>> profiles_;
-  std::map<Replica, PipelinePlay> plays_;   // parameters there from the start
+  std::map<std::pair<Replica, std::size_t>, PipelinePlay> plays_;  // by ready_times_
+  std::map<std::vector<double>, std::size_t> ready_times_;  // of parameters; 0: all at the start
   std::uint64_t computed_ = 0;
   std::uint64_t reused_ = 0;
 };

@@ -10,14 +10,17 @@
 #include "sim/units.hpp"
 #include "topologies/fabric.hpp"
 
-/// What the step level tells the run level about one training iteration of one job, on its real placement, under the
-/// conditions of the moment. Between two events nothing changes, so the run level advances with rate 1/step.
+/// What the step level tells the run level about one training iteration of one job, on its real
+/// placement, under the conditions of the moment. Between two events nothing changes, so the run
+/// level advances with rate 1/step.
 namespace trainyard::models {
 
-/// Where the time of a step goes, as a mean over the GPUs of the job. In this order in every file and report.
+/// Where the time of a step goes, as a mean over the GPUs of the job. In this order in every file
+/// and report.
 enum class StepPart : std::uint8_t {
   useful,               // model FLOPs at the peak of the precision in use
-  kernel_inefficiency,  // what kernels take beyond that: achieved efficiency, memory-bound work, launch floors, optimizer
+  kernel_inefficiency,  // what kernels take beyond that: achieved efficiency, memory-bound work,
+                        // launch floors, optimizer
   recompute,            // activations computed again in the backward pass
   bubble,               // a stage waits for another: pipeline fill and drain, unequal stages
   exposed_tp,           // tensor-parallel communication that is not hidden
@@ -25,23 +28,23 @@ enum class StepPart : std::uint8_t {
   exposed_pp,           // transfers between stages
   exposed_cp,
   exposed_ep,
-  data_stall,           // waiting for the batch
-  slow                  // waiting for a slow member, jitter included
+  data_stall,  // waiting for the batch
+  slow         // waiting for a slow member, jitter included
 };
 inline constexpr std::size_t step_parts = 11;
 
 constexpr std::string_view name_of(StepPart part) {
-  constexpr std::string_view names[step_parts] = {"useful",     "kernel_inefficiency", "recompute",  "bubble",
-                                                  "exposed_tp", "exposed_dp",          "exposed_pp", "exposed_cp",
-                                                  "exposed_ep", "data_stall",          "slow"};
+  constexpr std::string_view names[step_parts] = {
+      "useful",     "kernel_inefficiency", "recompute",  "bubble",     "exposed_tp", "exposed_dp",
+      "exposed_pp", "exposed_cp",          "exposed_ep", "data_stall", "slow"};
   return names[static_cast<std::size_t>(part)];
 }
 
 /// Mean load of one link during the step, with who uses it.
 struct LinkUse {
   topologies::LinkId link;
-  double utilisation = 0;            // bytes moved / (capacity * step), 0..1
-  std::vector<std::string> users;    // "dp stage 3", "pp stage 3 -> 4"
+  double utilisation = 0;          // bytes moved / (capacity * step), 0..1
+  std::vector<std::string> users;  // "dp stage 3", "pp stage 3 -> 4"
 };
 
 /// One stretch of the step with constant power of the whole job (GPUs and servers).
@@ -61,13 +64,13 @@ struct StepBounds {
 struct StepProfile {
   Duration step{};
   std::array<Duration, step_parts> parts{};  // sums to step exactly
-  double model_flops = 0;                    // per step, whole job (convention: docs/models/transformer.md)
-  double hardware_flops = 0;                 // with recomputation
-  double tokens = 0;                         // per step
-  std::vector<LinkUse> busiest_links;        // at most 16, most loaded first
-  std::vector<PowerPhase> power;             // the waveform of one step
+  double model_flops = 0;     // per step, whole job (convention: docs/models/transformer.md)
+  double hardware_flops = 0;  // with recomputation
+  double tokens = 0;          // per step
+  std::vector<LinkUse> busiest_links;  // at most 16, most loaded first
+  std::vector<PowerPhase> power;       // the waveform of one step
   StepBounds bounds;
-  std::vector<std::string> notes;            // rules that fired, valid-range warnings
+  std::vector<std::string> notes;  // rules that fired, valid-range warnings
 
   Duration part(StepPart p) const { return parts[static_cast<std::size_t>(p)]; }
 };
@@ -75,7 +78,8 @@ struct StepProfile {
 /// Over one step; zero if the profile has no waveform.
 inline Watts mean_power(const StepProfile& profile) {
   double joules = 0;
-  for (const PowerPhase& phase : profile.power) joules += phase.power.value() * to_seconds(phase.duration);
+  for (const PowerPhase& phase : profile.power)
+    joules += phase.power.value() * to_seconds(phase.duration);
   return profile.step > Duration::zero() ? Watts(joules / to_seconds(profile.step)) : Watts(0);
 }
 

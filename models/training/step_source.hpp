@@ -9,14 +9,16 @@
 /// Where the run level gets its steps from: the step level, or a fixed profile in a test.
 namespace trainyard::models {
 
-/// A GPU that runs slower than its peers; `gpu` counts within the job: rank of the server * GPUs a server + place.
+/// A GPU that runs slower than its peers; `gpu` counts within the job: rank of the server * GPUs a
+/// server + place.
 struct SlowGpu {
   std::int64_t gpu = 0;
   double speed = 1.0;
   friend bool operator==(const SlowGpu&, const SlowGpu&) = default;
 };
 
-/// Where a job runs: its servers in rank order, and who among its GPUs is slow (ascending, each once).
+/// Where a job runs: its servers in rank order, and who among its GPUs is slow (ascending, each
+/// once).
 struct Placement {
   std::vector<topologies::HostId> servers;
   std::vector<SlowGpu> slow;
@@ -25,8 +27,9 @@ struct Placement {
 class StepSource {
  public:
   virtual ~StepSource() = default;
-  /// The step of the job on this placement, under the conditions of the moment. The reference stays good as long as
-  /// the source lives; equal steps should be the same object, because a job tells profiles apart by address.
+  /// The step of the job on this placement, under the conditions of the moment. The reference stays
+  /// good as long as the source lives; equal steps should be the same object, because a job tells
+  /// profiles apart by address.
   virtual const StepProfile& profile(const Placement& placement) = 0;
 };
 

@@ -10,7 +10,9 @@ double attention_forward_flops(const TransformerSpec& model, int sequence) {
 
 }  // namespace
 
-int kv_heads(const TransformerSpec& model) { return model.kv_heads.value_or(model.heads); }
+int kv_heads(const TransformerSpec& model) {
+  return model.kv_heads.value_or(model.heads);
+}
 
 int head_size(const TransformerSpec& model) {
   return model.head_size.value_or(model.heads > 0 ? model.hidden / model.heads : 0);
@@ -40,24 +42,32 @@ double head_weights(const TransformerSpec& model) {
 }
 
 double parameters(const TransformerSpec& model, int sequence) {
-  return model.layers * layer_weights(model).total() + embedding_weights(model, sequence) + head_weights(model);
+  return model.layers * layer_weights(model).total() + embedding_weights(model, sequence) +
+         head_weights(model);
 }
 
-double matrix_weights(const TransformerSpec& model) { return model.layers * layer_weights(model).matrices(); }
+double matrix_weights(const TransformerSpec& model) {
+  return model.layers * layer_weights(model).matrices();
+}
 
-double model_flops_per_token(const TransformerSpec& model, int sequence, FlopsConvention convention) {
+double model_flops_per_token(const TransformerSpec& model, int sequence,
+                             FlopsConvention convention) {
   if (convention == FlopsConvention::six_n) return 6.0 * parameters(model, sequence);
   const double attention = model.layers * attention_forward_flops(model, sequence);
-  const double counted = convention == FlopsConvention::causal_attention ? 0.5 * attention : attention;
+  const double counted =
+      convention == FlopsConvention::causal_attention ? 0.5 * attention : attention;
   return 3.0 * (2.0 * matrix_weights(model) + head_forward_flops(model) + counted);
 }
 
 double hardware_flops_per_token(const TransformerSpec& model, int sequence, Recompute recompute) {
   const double once = model_flops_per_token(model, sequence);
   switch (recompute) {
-    case Recompute::none: return once;
-    case Recompute::selective: return once + model.layers * attention_forward_flops(model, sequence);
-    case Recompute::full: return once + model.layers * layer_forward_flops(model, sequence);
+    case Recompute::none:
+      return once;
+    case Recompute::selective:
+      return once + model.layers * attention_forward_flops(model, sequence);
+    case Recompute::full:
+      return once + model.layers * layer_forward_flops(model, sequence);
   }
   return once;
 }
@@ -66,6 +76,8 @@ double layer_forward_flops(const TransformerSpec& model, int sequence) {
   return 2.0 * layer_weights(model).matrices() + attention_forward_flops(model, sequence);
 }
 
-double head_forward_flops(const TransformerSpec& model) { return 2.0 * model.vocabulary * model.hidden; }
+double head_forward_flops(const TransformerSpec& model) {
+  return 2.0 * model.vocabulary * model.hidden;
+}
 
 }  // namespace trainyard::models

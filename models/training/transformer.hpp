@@ -5,14 +5,17 @@
 
 /// Exact parameter counts and FLOP counts of a dense decoder, by named convention.
 ///
-/// A gated model (Llama-like) has no biases, RMS norms of `hidden` weights and rotary positions; a plain one
-/// (GPT-like) has biases everywhere, layer norms of 2 hidden weights and learned positions for `sequence` tokens.
+/// A gated model (Llama-like) has no biases, RMS norms of `hidden` weights and rotary positions; a
+/// plain one (GPT-like) has biases everywhere, layer norms of 2 hidden weights and learned
+/// positions for `sequence` tokens.
 ///
-/// Model FLOPs count what the mathematics needs once, forward and backward, whatever the software does. The default
-/// convention counts every multiply and add of the matrix products, and attention over the full square (no causal
-/// halving), as Narayanan et al. 2021, PaLM (appendix B) and Korthikanti et al. 2022 do:
+/// Model FLOPs count what the mathematics needs once, forward and backward, whatever the software
+/// does. The default convention counts every multiply and add of the matrix products, and attention
+/// over the full square (no causal halving), as Narayanan et al. 2021, PaLM (appendix B) and
+/// Korthikanti et al. 2022 do:
 ///
-///     FLOPs per token = 6 (matrix weights + vocabulary . hidden) + 12 . layers . heads . head_size . sequence
+///     FLOPs per token = 6 (matrix weights + vocabulary . hidden) + 12 . layers . heads . head_size
+///     . sequence
 ///
 ///     TransformerSpec llama = …;
 ///     double n = parameters(llama, 8192);                      // 405.85e9
@@ -56,11 +59,12 @@ enum class FlopsConvention {
 
 double model_flops_per_token(const TransformerSpec& model, int sequence,
                              FlopsConvention convention = FlopsConvention::full_attention);
-/// What is executed with this recomputation, per token: full repeats the forward pass of the blocks (not of the
-/// head), selective the attention core only.
+/// What is executed with this recomputation, per token: full repeats the forward pass of the blocks
+/// (not of the head), selective the attention core only.
 double hardware_flops_per_token(const TransformerSpec& model, int sequence, Recompute recompute);
 
-/// Forward FLOPs per token of one block and of the head, default convention; backward is twice that.
+/// Forward FLOPs per token of one block and of the head, default convention; backward is twice
+/// that.
 double layer_forward_flops(const TransformerSpec& model, int sequence);
 double head_forward_flops(const TransformerSpec& model);
 

@@ -36,8 +36,9 @@ TEST(ExportCsv, WritesEachPartOfARun) {
     const auto first = writer.event(Time(Duration(5)), sim::Phase::failure, kind, job, {}, 0.1);
     writer.event(Time(Duration(6)), sim::Phase::decision, kind, job, first, 2.0);
     writer.sample(power, Time(Duration(5)), 1.5);
-    Table table = Table::with("jobs/llm/segments", "", {{"start_ns", "ns", "", ColumnType::int64},
-                                                         {"state", "", "", ColumnType::text}});
+    Table table = Table::with(
+        "jobs/llm/segments", "",
+        {{"start_ns", "ns", "", ColumnType::int64}, {"state", "", "", ColumnType::text}});
     table.add_row({std::int64_t{-7}, "waiting \"long\""});
     Ending ending;
     ending.tables = {table};
@@ -46,7 +47,8 @@ TEST(ExportCsv, WritesEachPartOfARun) {
   }
   const RunReader run(folder / "run.h5");
   EXPECT_THAT(export_csv(run, folder / "out"),
-              testing::ElementsAre("log/events.csv", "series/plant/power.csv", "jobs/llm/segments.csv", "summary.csv"));
+              testing::ElementsAre("log/events.csv", "series/plant/power.csv",
+                                   "jobs/llm/segments.csv", "summary.csv"));
   EXPECT_EQ(bytes_of(folder / "out/log/events.csv"),
             "event,time_ns [ns],phase,kind,subject,cause,value,unit of value\r\n"
             "0,5,failure,\"saved, at last\",llm,,0.10000000000000001,B\r\n"

@@ -47,9 +47,10 @@ Outcome outcome_of(const std::function<void()>& action) {
   return Outcome::read;
 }
 
-/// Reads the file of each seed. A second process does, and a third from the next seed on if that one
-/// dies or hangs.
-std::vector<Outcome> outcomes_of(std::uint64_t seeds, const std::function<void(std::uint64_t)>& read_file_of) {
+/// Reads the file of each seed. A second process does, and a third from the next seed on if that
+/// one dies or hangs.
+std::vector<Outcome> outcomes_of(std::uint64_t seeds,
+                                 const std::function<void(std::uint64_t)>& read_file_of) {
   std::vector<Outcome> out;
   while (out.size() < seeds) {
     int results[2];
@@ -118,7 +119,8 @@ TEST_P(Damaged, BitsAreNoticedOrHarmless) {
     std::string bytes = good;
     // Up to eight bits; half of the time near the front, where the structure is.
     for (std::uint64_t flips = 1 + random() % 8; flips > 0; --flips) {
-      const std::size_t range = random() % 2 == 0 ? bytes.size() : std::min<std::size_t>(bytes.size(), 8'192);
+      const std::size_t range =
+          random() % 2 == 0 ? bytes.size() : std::min<std::size_t>(bytes.size(), 8'192);
       bytes[random() % range] ^= static_cast<char>(1u << (random() % 8));
     }
     write_bytes(path, bytes);
@@ -126,7 +128,8 @@ TEST_P(Damaged, BitsAreNoticedOrHarmless) {
   });
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     EXPECT_NE(outcomes[i], Outcome::crashed) << "seed " << i + 1;
-  EXPECT_GT(std::count(outcomes.begin(), outcomes.end(), Outcome::refused), static_cast<std::ptrdiff_t>(seeds() / 4));
+  EXPECT_GT(std::count(outcomes.begin(), outcomes.end(), Outcome::refused),
+            static_cast<std::ptrdiff_t>(seeds() / 4));
 }
 
 TEST_P(Damaged, AShortenedFileIsNoticedOrHarmless) {
@@ -145,8 +148,9 @@ TEST_P(Damaged, AShortenedFileIsNoticedOrHarmless) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, Damaged, testing::Values(true, false),
-                         [](const auto& p) { return p.param ? std::string("finished") : std::string("killed"); });
+INSTANTIATE_TEST_SUITE_P(Files, Damaged, testing::Values(true, false), [](const auto& p) {
+  return p.param ? std::string("finished") : std::string("killed");
+});
 
 /// A run file with something in it that our writer would not put there.
 class Hostile : public testing::Test {
@@ -190,13 +194,15 @@ TEST_F(Hostile, MoreRowsThanBytes) {
   const hid_t type = H5Tcopy(H5T_C_S1);
   H5Tset_size(type, 160);
   H5Dclose(make(layout::subjects, type, hsize_t{1} << 60, chunked(256)));
-  EXPECT_THAT(error_when([](const RunReader& run) { run.subjects(); }), HasSubstr("more rows than the file holds"));
+  EXPECT_THAT(error_when([](const RunReader& run) { run.subjects(); }),
+              HasSubstr("more rows than the file holds"));
 }
 
 TEST_F(Hostile, ChunksOfGigabytes) {
   H5Ldelete(file_, "series/cluster_power/value", H5P_DEFAULT);
   H5Dclose(make("series/cluster_power/value", H5T_NATIVE_DOUBLE, 10, chunked(200'000'000)));
-  EXPECT_THAT(error_when([](const RunReader& run) { run.series("cluster_power"); }), HasSubstr("implausible size"));
+  EXPECT_THAT(error_when([](const RunReader& run) { run.series("cluster_power"); }),
+              HasSubstr("implausible size"));
 }
 
 TEST_F(Hostile, DataInAnotherFile) {
@@ -204,28 +210,33 @@ TEST_F(Hostile, DataInAnotherFile) {
   const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_external(creation, "/etc/passwd", 0, 80);
   H5Dclose(make("series/cluster_power/value", H5T_NATIVE_DOUBLE, 10, creation));
-  EXPECT_THAT(error_when([](const RunReader& run) { run.series("cluster_power"); }), HasSubstr("in other files"));
+  EXPECT_THAT(error_when([](const RunReader& run) { run.series("cluster_power"); }),
+              HasSubstr("in other files"));
 }
 
 TEST_F(Hostile, LinksToAnotherFile) {
   H5Ldelete(file_, "jobs", H5P_DEFAULT);
   H5Lcreate_external("/etc/passwd", "/", file_, "jobs", H5P_DEFAULT, H5P_DEFAULT);
-  EXPECT_THAT(error_when([](const RunReader& run) { run.table_paths(); }), HasSubstr("link to somewhere else"));
+  EXPECT_THAT(error_when([](const RunReader& run) { run.table_paths(); }),
+              HasSubstr("link to somewhere else"));
 }
 
 TEST_F(Hostile, AGroupInsideItself) {
   const hid_t jobs = H5Gopen2(file_, "jobs", H5P_DEFAULT);
   for (int i = 0; i < 20; ++i)
-    H5Lcreate_hard(file_, "jobs", jobs, ("again" + std::to_string(i)).c_str(), H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_hard(file_, "jobs", jobs, ("again" + std::to_string(i)).c_str(), H5P_DEFAULT,
+                   H5P_DEFAULT);
   H5Gclose(jobs);
-  EXPECT_THAT(error_when([](const RunReader& run) { run.table_paths(); }), HasSubstr("nested too deep"));
+  EXPECT_THAT(error_when([](const RunReader& run) { run.table_paths(); }),
+              HasSubstr("nested too deep"));
 }
 
 TEST_F(Hostile, TextWhereNumbersBelong) {
   H5Ldelete(file_, "series/cluster_power/value", H5P_DEFAULT);
   const hid_t type = H5Tcopy(H5T_C_S1);
   H5Dclose(make("series/cluster_power/value", type, 10));
-  EXPECT_THAT(error_when([](const RunReader& run) { run.series("cluster_power"); }), HasSubstr("not real numbers"));
+  EXPECT_THAT(error_when([](const RunReader& run) { run.series("cluster_power"); }),
+              HasSubstr("not real numbers"));
 }
 
 TEST_F(Hostile, TextOfVariableLength) {
@@ -236,7 +247,8 @@ TEST_F(Hostile, TextOfVariableLength) {
   const char* text = "x";
   H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
   H5Dclose(dataset);
-  EXPECT_THAT(error_when([](const RunReader& run) { run.kinds(); }), HasSubstr("not text of fixed length"));
+  EXPECT_THAT(error_when([](const RunReader& run) { run.kinds(); }),
+              HasSubstr("not text of fixed length"));
 }
 
 TEST_F(Hostile, EventsThatPointNowhere) {
@@ -274,7 +286,8 @@ TEST_F(Hostile, EventsThatPointNowhere) {
 
 TEST_F(Hostile, ATableWhoseColumnsDiffer) {
   H5Dclose(make("jobs/llm/ledger/extra", H5T_NATIVE_DOUBLE, 99));
-  EXPECT_THAT(error_when([](const RunReader& run) { run.table("jobs/llm/ledger"); }), HasSubstr("extra"));
+  EXPECT_THAT(error_when([](const RunReader& run) { run.table("jobs/llm/ledger"); }),
+              HasSubstr("extra"));
 }
 
 TEST_F(Hostile, AnUnknownVersionOrState) {

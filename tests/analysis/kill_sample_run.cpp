@@ -1,8 +1,8 @@
+#include <sys/wait.h>
+#include <unistd.h>
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "analysis/repair.hpp"
 #include "analysis/run_reader.hpp"

@@ -1,10 +1,10 @@
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 
+#include <sys/resource.h>
 #include <csignal>
 #include <fstream>
 #include <iterator>
-#include <sys/resource.h>
 
 #include "analysis/run_reader.hpp"
 #include "analysis/run_writer.hpp"
@@ -62,12 +62,14 @@ TEST(RunFile, ComesBackAsItWasWritten) {
   EXPECT_EQ(*run.attribute("simulated_duration_ns"), Value(std::int64_t{54} * 86'400'000'000'000));
   EXPECT_THAT(run.kinds(), ElementsAre(Kind{"gpu failed", ""}, Kind{"saved", "B"}));
   EXPECT_THAT(run.subjects(), ElementsAre("node-17/gpu-3", "jöb"));
-  EXPECT_THAT(run.events(), ElementsAre(EventRow{5, -1, 0.0, 0, 0, 0}, EventRow{7, 0, 1.5, 1, 1, 3}));
+  EXPECT_THAT(run.events(),
+              ElementsAre(EventRow{5, -1, 0.0, 0, 0, 0}, EventRow{7, 0, 1.5, 1, 1, 3}));
   EXPECT_THAT(run.series_names(), ElementsAre("cluster_power"));
   EXPECT_EQ(run.series("cluster_power"),
             (Series{"cluster_power", "W", "power drawn by all servers", {5, 9}, {1e6, 2e6}}));
   EXPECT_THAT(run.table_paths(),
-              testing::UnorderedElementsAre("jobs/llm/ledger", "jobs/llm/checkpoints", "jobs/llm/interruptions"));
+              testing::UnorderedElementsAre("jobs/llm/ledger", "jobs/llm/checkpoints",
+                                            "jobs/llm/interruptions"));
   for (const Table& table : ending.tables) {
     Table read = run.table(table.path);
     EXPECT_EQ(read.description, table.description);
@@ -85,7 +87,8 @@ TEST(RunFile, AgreesWithTheRecorderInMemory) {
     const SampleRun sample{.seed = seed, .events = 300, .flush_every = seed * 7};
     write_sample(folder / "run.h5", sample);
     sim::MemoryRecorder memory;
-    record(memory, sample, [] {}, [] {});
+    record(
+        memory, sample, [] {}, [] {});
     const RunReader run(folder / "run.h5");
     EXPECT_EQ(run.subjects(), memory.subjects());
     ASSERT_EQ(run.kinds().size(), memory.kinds().size());
@@ -95,11 +98,13 @@ TEST(RunFile, AgreesWithTheRecorderInMemory) {
     for (const auto& e : memory.events())
       rows.push_back({e.when.time_since_epoch().count(),
                       e.cause.is_valid() ? static_cast<std::int64_t>(e.cause.index()) : -1, e.value,
-                      static_cast<std::int32_t>(e.kind.index()), static_cast<std::int32_t>(e.subject.index()),
+                      static_cast<std::int32_t>(e.kind.index()),
+                      static_cast<std::int32_t>(e.subject.index()),
                       static_cast<std::uint8_t>(e.phase)});
     EXPECT_EQ(run.events(), rows);
     std::vector<Series> series;
-    for (const auto& s : memory.all_series()) series.push_back({s.name, s.units, s.long_name, {}, {}});
+    for (const auto& s : memory.all_series())
+      series.push_back({s.name, s.units, s.long_name, {}, {}});
     for (const auto& s : memory.samples()) {
       series[s.series.index()].time_ns.push_back(s.when.time_since_epoch().count());
       series[s.series.index()].value.push_back(s.value);
@@ -110,7 +115,8 @@ TEST(RunFile, AgreesWithTheRecorderInMemory) {
 
 TEST(RunFile, HoldsManyChunks) {
   TemporaryFolder folder;
-  const SampleRun sample{.seed = 3, .events = 40'000, .flush_every = 7'001};  // 2.4 chunks, flushed at odd places
+  const SampleRun sample{
+      .seed = 3, .events = 40'000, .flush_every = 7'001};  // 2.4 chunks, flushed at odd places
   write_sample(folder / "run.h5", sample);
   const RunReader run(folder / "run.h5");
   const auto all = run.events();
@@ -140,7 +146,8 @@ TEST(RunFile, CutsALongNameAtACharacter) {
   writer.subject(exact + "b");
   writer.subject(std::string(159, 'a') + "ö");  // two bytes, one too many
   writer.close({});
-  EXPECT_THAT(RunReader(folder / "run.h5").subjects(), ElementsAre(exact, exact, std::string(159, 'a')));
+  EXPECT_THAT(RunReader(folder / "run.h5").subjects(),
+              ElementsAre(exact, exact, std::string(159, 'a')));
 }
 
 TEST(RunFile, WritesALateSeriesAtTheEnd) {
@@ -160,7 +167,8 @@ TEST(RunFile, IsTheSameContentTwice) {
   write_sample(folder / "a.h5");
   write_sample(folder / "b.h5");
   EXPECT_EQ(bytes_of(folder / "a.h5"), bytes_of(folder / "b.h5"));
-  write_sample(folder / "c.h5", {.flush_every = 33});  // flushes follow the wall clock in a real run
+  write_sample(folder / "c.h5",
+               {.flush_every = 33});  // flushes follow the wall clock in a real run
   const RunReader a(folder / "a.h5"), c(folder / "c.h5");
   EXPECT_EQ(a.attributes(), c.attributes());
   EXPECT_EQ(a.events(), c.events());
@@ -328,10 +336,10 @@ TEST(Names, AreMadeSafeForAPath) {
 TEST(Names, AreValidUtf8AfterCleaning) {
   EXPECT_EQ(clean_text("jöb €"), "jöb €");
   EXPECT_EQ(clean_text("a\xff\x80z"), "a??z");
-  EXPECT_EQ(clean_text("\xc3"), "?");              // cut in the middle
+  EXPECT_EQ(clean_text("\xc3"), "?");  // cut in the middle
   EXPECT_EQ(clean_text("\xe2\x82"), "??");
-  EXPECT_EQ(clean_text("\xed\xa0\x80"), "???");    // a surrogate
-  EXPECT_EQ(clean_text("\xc0\xaf"), "??");         // '/' in a longer form than needed
+  EXPECT_EQ(clean_text("\xed\xa0\x80"), "???");  // a surrogate
+  EXPECT_EQ(clean_text("\xc0\xaf"), "??");       // '/' in a longer form than needed
   EXPECT_EQ(clean_text("\xf4\x8f\xbf\xbf"), "\xf4\x8f\xbf\xbf");  // U+10FFFF, the last
   EXPECT_EQ(clean_text("\xf4\x90\x80\x80"), "????");              // one more
 }

@@ -1,16 +1,16 @@
 #pragma once
 
+#include <unistd.h>
 #include <filesystem>
 #include <random>
 #include <string>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "analysis/run_writer.hpp"
 
-/// A small run that never happened, for the tests of this folder: every kind of thing a run file holds,
-/// from a seed.
+/// A small run that never happened, for the tests of this folder: every kind of thing a run file
+/// holds, from a seed.
 namespace trainyard::analysis::test {
 
 struct SampleRun {
@@ -45,7 +45,8 @@ void record(sim::Recorder& writer, const SampleRun& sample, Begin begin, Flush f
   for (std::size_t i = 0; i < sample.events; ++i) {
     const Time now(Duration(static_cast<std::int64_t>(i) * 1'000'000'007));
     const sim::SubjectId subject = writer.subject("node-" + std::to_string(random() % 40));
-    const sim::EventIndex cause = i > 0 && random() % 3 == 0 ? sim::EventIndex(random() % i) : sim::EventIndex();
+    const sim::EventIndex cause =
+        i > 0 && random() % 3 == 0 ? sim::EventIndex(random() % i) : sim::EventIndex();
     writer.event(now, static_cast<sim::Phase>(random() % 5), kinds[random() % 3], subject, cause,
                  static_cast<double>(random() % 1000) / 8);
     if (random() % 2 == 0) writer.sample(power, now, 1e6 + static_cast<double>(random() % 1000));
@@ -56,28 +57,31 @@ void record(sim::Recorder& writer, const SampleRun& sample, Begin begin, Flush f
 
 /// Does not close.
 inline void record(RunWriter& writer, const SampleRun& sample) {
-  record(writer, sample, [&] { writer.begin(); }, [&] { writer.flush(); });
+  record(
+      writer, sample, [&] { writer.begin(); }, [&] { writer.flush(); });
 }
 
 /// Accounts that sum to gpus x simulated exactly, with more than 64 bits in one of them.
 inline std::vector<std::pair<std::string, GpuNanoseconds>> accounts_of(const SampleRun& sample) {
   const GpuNanoseconds total = static_cast<GpuNanoseconds>(sample.gpus) * sample.simulated.count();
   const GpuNanoseconds bubble = total / 7, lost = 12'345'678'901'234'567;
-  return {{"useful", total - bubble - lost}, {"bubble", bubble}, {"lost_work", lost}, {"detection", 0}};
+  return {
+      {"useful", total - bubble - lost}, {"bubble", bubble}, {"lost_work", lost}, {"detection", 0}};
 }
 
 inline Ending ending_of(const SampleRun& sample) {
   Ending ending;
   ending.simulated = sample.simulated;
-  ending.tables.push_back(ledger_table("jobs/llm/ledger", "where the job's GPU time went", accounts_of(sample),
-                                       {{"gpus", sample.gpus},
-                                        {"duration_ns", std::int64_t{sample.simulated.count()}}}));
+  ending.tables.push_back(ledger_table(
+      "jobs/llm/ledger", "where the job's GPU time went", accounts_of(sample),
+      {{"gpus", sample.gpus}, {"duration_ns", std::int64_t{sample.simulated.count()}}}));
   Table saves = Table::with("jobs/llm/checkpoints", "one row a save",
                             {{"start_ns", "ns", "instant the save began", ColumnType::int64},
                              {"level", "", "where it was kept", ColumnType::text},
                              {"size", "B", "bytes of one copy", ColumnType::real}});
   for (std::int64_t i = 0; i < 1500; ++i)
-    saves.add_row({i * 1'800'000'000'000, i % 4 == 0 ? "parallel store, off-site" : "node \"nvme\"", 1.25e12});
+    saves.add_row({i * 1'800'000'000'000, i % 4 == 0 ? "parallel store, off-site" : "node \"nvme\"",
+                   1.25e12});
   ending.tables.push_back(std::move(saves));
   ending.tables.push_back(Table::with("jobs/llm/interruptions", "one row an interruption",
                                       {{"start_ns", "ns", "instant", ColumnType::int64},

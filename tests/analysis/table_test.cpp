@@ -9,7 +9,8 @@ namespace trainyard::analysis {
 namespace {
 
 Table two_columns() {
-  return Table::with("t", "", {{"n", "1", "", ColumnType::int64}, {"x", "s", "", ColumnType::real}});
+  return Table::with("t", "",
+                     {{"n", "1", "", ColumnType::int64}, {"x", "s", "", ColumnType::real}});
 }
 
 TEST(Table, KeepsRowsByColumn) {

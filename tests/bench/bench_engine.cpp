@@ -1,6 +1,6 @@
-// The hold model: N things are pending; each, when it happens, schedules itself again after a random
-// time. Events per second, for the three ways to wait. Figures belong in the changelog, never in a
-// pass/fail: the machine is shared.
+// The hold model: N things are pending; each, when it happens, schedules itself again after a
+// random time. Events per second, for the three ways to wait. Figures belong in the changelog,
+// never in a pass/fail: the machine is shared.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -76,7 +76,9 @@ void coroutines(benchmark::State& state) {
   run(state, engine);
 }
 
-Process wait_once(Engine& engine, Duration d) { co_await engine.delay(d); }
+Process wait_once(Engine& engine, Duration d) {
+  co_await engine.delay(d);
+}
 
 Process call_for_ever(Engine& engine, Waits& waits) {
   for (;;) co_await wait_once(engine, waits.next());

@@ -1,7 +1,7 @@
-/// The max-min solver on a two-level tree: the cost of one arrival or departure, incremental against a
-/// full solve of everything, at 1,000 and 10,000 flows; flows one by one ("uncoupled") and rings of 16 as
-/// one variable each ("coupled"). Both roads run in one program, so that their ratio means something on a
-/// shared machine.
+/// The max-min solver on a two-level tree: the cost of one arrival or departure, incremental
+/// against a full solve of everything, at 1,000 and 10,000 flows; flows one by one ("uncoupled")
+/// and rings of 16 as one variable each ("coupled"). Both roads run in one program, so that their
+/// ratio means something on a shared machine.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +15,12 @@
 namespace trainyard::models {
 namespace {
 
-/// Leaves of 32 hosts, 16 spines (2:1), paths hashed. A variable is a ring of `members` hosts, or with
-/// two members one flow.
+/// Leaves of 32 hosts, 16 spines (2:1), paths hashed. A variable is a ring of `members` hosts, or
+/// with two members one flow.
 class Traffic {
  public:
-  Traffic(std::size_t hosts, std::size_t members, std::size_t variables) : hosts_(hosts), members_(members) {
+  Traffic(std::size_t hosts, std::size_t members, std::size_t variables)
+      : hosts_(hosts), members_(members) {
     for (std::size_t i = 0; i < 2 * hosts + 2 * hosts / 32 * spines; ++i) net.add_link(50e9);
     for (std::size_t i = 0; i < variables; ++i) arrive();
     net.solve();
@@ -59,7 +60,8 @@ class Traffic {
 
 /// Arguments: flows (edges), members of a ring (2: flows one by one).
 Traffic make(const benchmark::State& state) {
-  const auto flows = static_cast<std::size_t>(state.range(0)), members = static_cast<std::size_t>(state.range(1));
+  const auto flows = static_cast<std::size_t>(state.range(0)),
+             members = static_cast<std::size_t>(state.range(1));
   return Traffic(2 * flows, members, members == 2 ? flows : flows / members);
 }
 
@@ -96,7 +98,10 @@ void build_and_first_solve(benchmark::State& state) {
 
 BENCHMARK(incremental)->ArgNames({"flows", "members"})->ArgsProduct({{1000, 10000}, {2, 16}});
 BENCHMARK(full)->ArgNames({"flows", "members"})->ArgsProduct({{1000, 10000}, {2, 16}});
-BENCHMARK(build_and_first_solve)->ArgNames({"flows", "members"})->ArgsProduct({{1000, 10000}, {2, 16}})->Unit(benchmark::kMillisecond);
+BENCHMARK(build_and_first_solve)
+    ->ArgNames({"flows", "members"})
+    ->ArgsProduct({{1000, 10000}, {2, 16}})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace trainyard::models

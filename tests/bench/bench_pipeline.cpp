@@ -9,9 +9,11 @@ namespace {
 
 /// One step of one replica; arguments: stages, chunks, micro-batches.
 void play(benchmark::State& state) {
-  const PipelineInput in = PipelineInput::equal(int(state.range(0)), int(state.range(1)), int(state.range(2)), 1.0, 2.0, 0.01);
+  const PipelineInput in = PipelineInput::equal(int(state.range(0)), int(state.range(1)),
+                                                int(state.range(2)), 1.0, 2.0, 0.01);
   for (auto _ : state) benchmark::DoNotOptimize(play_pipeline(in).makespan_s);
-  state.SetItemsProcessed(state.iterations() * 2 * state.range(0) * state.range(1) * state.range(2));
+  state.SetItemsProcessed(state.iterations() * 2 * state.range(0) * state.range(1) *
+                          state.range(2));
 }
 BENCHMARK(play)->Args({16, 8, 16})->Args({8, 1, 64})->Args({64, 2, 256});
 

@@ -6,7 +6,8 @@
 #include "analysis/run_reader.hpp"
 #include "analysis/run_writer.hpp"
 
-/// Rows of log/events per second, appended and read back; a run of a year on 16,384 GPUs has about 1e5.
+/// Rows of log/events per second, appended and read back; a run of a year on 16,384 GPUs has about
+/// 1e5.
 namespace {
 
 using namespace trainyard;
@@ -36,7 +37,8 @@ void run_file_write(benchmark::State& state) {
   for (auto _ : state) write_events(state.range(0));
   state.SetItemsProcessed(state.iterations() * state.range(0));
   state.counters["bytes_per_event"] =
-      static_cast<double>(std::filesystem::file_size(bench_file())) / static_cast<double>(state.range(0));
+      static_cast<double>(std::filesystem::file_size(bench_file())) /
+      static_cast<double>(state.range(0));
   std::filesystem::remove(bench_file());
 }
 BENCHMARK(run_file_write)->Arg(1'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);

@@ -119,7 +119,8 @@ TEST(Run, the_run_file_holds_what_the_result_says) {
   const analysis::RunReader reader(file);
   const analysis::Table ledger = reader.table("cluster/ledger");
   double gpu_s = 0;
-  for (std::size_t row = 0; row < ledger.rows(); ++row) gpu_s += std::get<double>((*ledger.find("gpu_s"))[row]);
+  for (std::size_t row = 0; row < ledger.rows(); ++row)
+    gpu_s += std::get<double>((*ledger.find("gpu_s"))[row]);
   EXPECT_NEAR(gpu_s, 80 * 12 * 3600.0, 1e-3);
   EXPECT_EQ(std::int64_t(reader.table("jobs/llama/interruptions").rows()), r.jobs[0].interruptions);
   std::filesystem::remove(file);
@@ -128,7 +129,9 @@ TEST(Run, the_run_file_holds_what_the_result_says) {
 TEST(Run, power_is_integrated_exactly) {
   // Nothing fails and nothing is saved: start-up, then one profile to the end.
   std::vector<std::string> o = small_cluster();
-  for (const char* more : {"failures.enabled=false", "jobs.llama.checkpoint.enabled=false", "jobs.llama.restart.start_up=1 h"}) o.push_back(more);
+  for (const char* more : {"failures.enabled=false", "jobs.llama.checkpoint.enabled=false",
+                           "jobs.llama.restart.start_up=1 h"})
+    o.push_back(more);
   const Scenario s = library("quickstart.json", o);
   const RunResult r = run(s, {});
   const models::ServerSpec& server = s.cluster.server;
@@ -136,9 +139,11 @@ TEST(Run, power_is_integrated_exactly) {
   const topologies::FabricSpec& f = s.cluster.fabric;
   // 3 leaves of 4 servers; spines from the report of the fabric
   const double before_J = 10 * idle_W * 3600.0;
-  const double training_J = (models::mean_power(r.jobs[0].first_profile).value() + 2 * idle_W) * 11 * 3600.0;
-  const double boxes = (r.cluster.energy_J - before_J - training_J) / (12 * 3600.0) / f.leaf_switch.power.value();
-  EXPECT_NEAR(boxes, std::round(boxes), 1e-6);   // what is left are whole switches
+  const double training_J =
+      (models::mean_power(r.jobs[0].first_profile).value() + 2 * idle_W) * 11 * 3600.0;
+  const double boxes =
+      (r.cluster.energy_J - before_J - training_J) / (12 * 3600.0) / f.leaf_switch.power.value();
+  EXPECT_NEAR(boxes, std::round(boxes), 1e-6);  // what is left are whole switches
   EXPECT_GE(boxes, 4);
 }
 

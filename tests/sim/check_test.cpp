@@ -19,7 +19,9 @@ std::string message_of(auto&& action) {
   return "nothing was thrown";
 }
 
-TEST(Check, what_holds_passes) { EXPECT_NO_THROW(check(1 + 1 == 2, "sums are right")); }
+TEST(Check, what_holds_passes) {
+  EXPECT_NO_THROW(check(1 + 1 == 2, "sums are right"));
+}
 
 TEST(Check, what_fails_says_what_where_and_with_which_values) {
   const std::string message = message_of([] { check(false, "bytes are kept", 7, "in", 2.5); });

@@ -1,5 +1,6 @@
-// g++ 12.2 breaks some coroutine code (docs/guide/coroutines.md). These are the good forms, kept alive:
-// each test is worth most in the asan preset, where a double free or a stack overflow ends it.
+// g++ 12.2 breaks some coroutine code (docs/guide/coroutines.md). These are the good forms, kept
+// alive: each test is worth most in the asan preset, where a double free or a stack overflow ends
+// it.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -42,7 +43,7 @@ struct PlainNumbers {
 
 Task<double> multiply(Engine& engine, PlainNumbers numbers) {
   co_await engine.delay(1us);
-  co_return numbers.lanes * numbers.rate;
+  co_return numbers.lanes* numbers.rate;
 }
 
 Process named_then_awaited(Engine& engine, std::vector<double>& out) {
@@ -88,7 +89,9 @@ TEST(CompilerHazards, our_waits_are_classes_with_constructors_and_may_be_made_in
 
 // ---- habit 2: through the ready list, not by symmetric transfer
 
-Task<int> one_at_once() { co_return 1; }
+Task<int> one_at_once() {
+  co_return 1;
+}
 
 Process two_million_calls(int& sum) {
   for (int i = 0; i < 2'000'000; ++i) sum += co_await one_at_once();

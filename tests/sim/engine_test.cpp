@@ -223,8 +223,8 @@ TEST(TieOrder, shuffled_is_the_same_for_the_same_seed_only) {
 }
 
 TEST(TieOrder, every_tie_is_shuffled_about_evenly) {
-  // Two events tie; the second comes first in about half of 400 seeds. Five standard deviations of a
-  // fair coin are 5 * sqrt(400)/2 = 50.
+  // Two events tie; the second comes first in about half of 400 seeds. Five standard deviations of
+  // a fair coin are 5 * sqrt(400)/2 = 50.
   int swapped = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     Engine engine(Seed{seed}, TieOrder::shuffled);

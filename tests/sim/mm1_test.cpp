@@ -1,5 +1,5 @@
-// A queue whose answer is known: Poisson arrivals, exponential service, one server (M/M/1). The mean
-// number in the system is rho / (1 - rho).
+// A queue whose answer is known: Poisson arrivals, exponential service, one server (M/M/1). The
+// mean number in the system is rho / (1 - rho).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,11 +70,12 @@ class Queue {
   Time last_{};
 };
 
-/// Thirty independent runs; the interval of Student's t at 99.9 % (3.659 for 29 degrees of freedom).
-/// The warm-up of 1,000 services is over 15 relaxation times, 1/(1 - sqrt(rho))^2 < 64 for 0.75 and
-/// below, so what remains of the empty start is far below the interval's width. Rounding *up* to a
-/// nanosecond lengthens each service by half of one on average, 0.05 % of a microsecond: at rho = 0.75
-/// this moves the mean by about 0.1 %, well inside the interval of about 3 %.
+/// Thirty independent runs; the interval of Student's t at 99.9 % (3.659 for 29 degrees of
+/// freedom). The warm-up of 1,000 services is over 15 relaxation times, 1/(1 - sqrt(rho))^2 < 64
+/// for 0.75 and below, so what remains of the empty start is far below the interval's width.
+/// Rounding *up* to a nanosecond lengthens each service by half of one on average, 0.05 % of a
+/// microsecond: at rho = 0.75 this moves the mean by about 0.1 %, well inside the interval of about
+/// 3 %.
 void expect_closed_form(double rho, TieOrder ties) {
   constexpr int runs = 30;
   double sum = 0.0, squares = 0.0;
@@ -95,7 +96,9 @@ TEST(MM1, mean_number_in_system_is_the_closed_form) {
   expect_closed_form(0.75, TieOrder::as_scheduled);
 }
 
-TEST(MM1, shuffled_ties_leave_the_mean) { expect_closed_form(0.75, TieOrder::shuffled); }
+TEST(MM1, shuffled_ties_leave_the_mean) {
+  expect_closed_form(0.75, TieOrder::shuffled);
+}
 
 TEST(MM1, two_runs_have_one_fingerprint_and_shuffled_ties_another) {
   const Result a = Queue(Seed{7}, TieOrder::as_scheduled, 0.75).run(100, 1'000);

@@ -291,7 +291,6 @@ TEST(Engine, destroyed_it_stops_all_processes_last_spawned_first) {
   handle.stop();  // harmless after the engine has gone
 }
 
-
 TEST(Engine, describes_who_waits_for_what) {
   Engine engine(Seed{1});
   Log log;

@@ -116,7 +116,8 @@ struct Law {
   std::function<double(Stream&)> draw;
   double mean;
   double variance;
-  double fourth_central_moment;  // over variance squared (kurtosis): bounds the error of the variance
+  double
+      fourth_central_moment;  // over variance squared (kurtosis): bounds the error of the variance
 };
 
 class Moments : public testing::TestWithParam<Law> {};
@@ -139,24 +140,26 @@ TEST_P(Moments, agree_with_the_closed_form) {
 }
 
 // Weibull of shape k and scale 1: E[X^m] = Gamma(1 + m/k). For k = 2: mean sqrt(pi)/2, variance
-// 1 - pi/4, kurtosis 3.2451. For k = 0.7: mean 1.26582, variance 3.42684, kurtosis 23.54 (computed from
-// the Gamma function). Log-normal, median 2, s = 0.5: mean 2 e^(s²/2), variance 4 e^(s²) (e^(s²) - 1),
-// kurtosis e^(4s²) + 2 e^(3s²) + 3 e^(2s²) - 3 = 8.898.
+// 1 - pi/4, kurtosis 3.2451. For k = 0.7: mean 1.26582, variance 3.42684, kurtosis 23.54 (computed
+// from the Gamma function). Log-normal, median 2, s = 0.5: mean 2 e^(s²/2), variance 4 e^(s²)
+// (e^(s²) - 1), kurtosis e^(4s²) + 2 e^(3s²) + 3 e^(2s²) - 3 = 8.898.
 INSTANTIATE_TEST_SUITE_P(
     Laws, Moments,
-    testing::Values(
-        Law{"uniform", [](Stream& s) { return s.uniform(); }, 0.5, 1.0 / 12.0, 1.8},
-        Law{"uniform_open", [](Stream& s) { return s.uniform_open(); }, 0.5, 1.0 / 12.0, 1.8},
-        Law{"exponential", [](Stream& s) { return s.exponential(3.0); }, 3.0, 9.0, 9.0},
-        Law{"weibull_1_is_exponential", [](Stream& s) { return s.weibull(1.0, 3.0); }, 3.0, 9.0, 9.0},
-        Law{"weibull_2", [](Stream& s) { return s.weibull(2.0, 1.0); }, 0.886226925452758,
-            0.214601836602552, 3.2451},
-        Law{"weibull_infant", [](Stream& s) { return s.weibull(0.7, 1.0); }, std::tgamma(1 + 1 / 0.7),
-            std::tgamma(1 + 2 / 0.7) - std::pow(std::tgamma(1 + 1 / 0.7), 2), 23.6},
-        Law{"normal", [](Stream& s) { return s.normal(); }, 0.0, 1.0, 3.0},
-        Law{"log_normal", [](Stream& s) { return s.log_normal(2.0, 0.5); },
-            2.0 * std::exp(0.125), 4.0 * std::exp(0.25) * (std::exp(0.25) - 1.0), 8.9},
-        Law{"below", [](Stream& s) { return double(s.below(10)); }, 4.5, 8.25, 1.7757}),
+    testing::Values(Law{"uniform", [](Stream& s) { return s.uniform(); }, 0.5, 1.0 / 12.0, 1.8},
+                    Law{"uniform_open", [](Stream& s) { return s.uniform_open(); }, 0.5, 1.0 / 12.0,
+                        1.8},
+                    Law{"exponential", [](Stream& s) { return s.exponential(3.0); }, 3.0, 9.0, 9.0},
+                    Law{"weibull_1_is_exponential", [](Stream& s) { return s.weibull(1.0, 3.0); },
+                        3.0, 9.0, 9.0},
+                    Law{"weibull_2", [](Stream& s) { return s.weibull(2.0, 1.0); },
+                        0.886226925452758, 0.214601836602552, 3.2451},
+                    Law{"weibull_infant", [](Stream& s) { return s.weibull(0.7, 1.0); },
+                        std::tgamma(1 + 1 / 0.7),
+                        std::tgamma(1 + 2 / 0.7) - std::pow(std::tgamma(1 + 1 / 0.7), 2), 23.6},
+                    Law{"normal", [](Stream& s) { return s.normal(); }, 0.0, 1.0, 3.0},
+                    Law{"log_normal", [](Stream& s) { return s.log_normal(2.0, 0.5); },
+                        2.0 * std::exp(0.125), 4.0 * std::exp(0.25) * (std::exp(0.25) - 1.0), 8.9},
+                    Law{"below", [](Stream& s) { return double(s.below(10)); }, 4.5, 8.25, 1.7757}),
     [](const auto& test) { return test.param.name; });
 
 TEST(Stream, below_reaches_every_value_and_never_n) {

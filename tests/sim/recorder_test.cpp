@@ -45,7 +45,8 @@ TEST(MemoryRecorder, unregistered_ids_and_causes_from_the_future_are_our_mistake
   const KindId kind = recorder.kind("k", "");
   const SubjectId subject = recorder.subject("s");
   EXPECT_THROW(recorder.event(Time{}, Phase::failure, KindId(), subject, {}, 0), CheckFailed);
-  EXPECT_THROW(recorder.event(Time{}, Phase::failure, kind, subject, EventIndex(0), 0), CheckFailed);
+  EXPECT_THROW(recorder.event(Time{}, Phase::failure, kind, subject, EventIndex(0), 0),
+               CheckFailed);
   EXPECT_THROW(recorder.sample(SeriesId(0), Time{}, 0), CheckFailed);
 }
 

@@ -40,8 +40,7 @@ Process job(World& world, Stream stream, int depth) {
   Timer watchdog(world.engine, Phase::observation, [] {});
   for (int i = 0; i < 3; ++i) {
     watchdog.arm(Duration(std::int64_t(stream.below(6))));
-    if (co_await take_order(world, stream.child(0)) > 0)
-      co_await transfer(world, stream.child(1));
+    if (co_await take_order(world, stream.child(0)) > 0) co_await transfer(world, stream.child(1));
     std::vector<ProcessHandle> helpers;
     if (depth > 0) {
       co_await job(world, stream.child(2), depth - 1);

@@ -19,7 +19,7 @@ TEST(Seconds, are_rounded_up_to_a_nanosecond) {
   EXPECT_EQ(seconds(0.0), 0ns);
   EXPECT_EQ(seconds(1.0), 1s);
   EXPECT_EQ(seconds(1e-9), 1ns);
-  EXPECT_EQ(seconds(1.2e-9), 2ns);   // nothing finishes early
+  EXPECT_EQ(seconds(1.2e-9), 2ns);  // nothing finishes early
   EXPECT_EQ(seconds(1e-12), 1ns);
   EXPECT_EQ(seconds(2.5), 2500ms);
 }
@@ -53,10 +53,10 @@ TEST(Add, is_exact_inside_and_saturates_at_both_ends) {
 
 TEST(TransferTime, is_size_over_rate_rounded_up) {
   EXPECT_EQ(transfer_time(1_GB, 1_GBps), 1s);
-  EXPECT_EQ(transfer_time(50_GB, 400_Gbps), 1s);      // 400 Gb/s are 50 GB/s
+  EXPECT_EQ(transfer_time(50_GB, 400_Gbps), 1s);  // 400 Gb/s are 50 GB/s
   EXPECT_EQ(transfer_time(1_B, 1_GBps), 1ns);
-  EXPECT_EQ(transfer_time(1_B, 2_GBps), 1ns);         // half a nanosecond
-  EXPECT_EQ(transfer_time(3_B, 2_GBps), 2ns);         // 1.5
+  EXPECT_EQ(transfer_time(1_B, 2_GBps), 1ns);  // half a nanosecond
+  EXPECT_EQ(transfer_time(3_B, 2_GBps), 2ns);  // 1.5
   EXPECT_EQ(transfer_time(Bytes(1e9 + 1), 1_GBps), 1s + 1ns);
 }
 
@@ -97,7 +97,9 @@ struct Case {
 
 class DurationText : public testing::TestWithParam<Case> {};
 
-TEST_P(DurationText, reads) { EXPECT_EQ(to_text(GetParam().duration), GetParam().text); }
+TEST_P(DurationText, reads) {
+  EXPECT_EQ(to_text(GetParam().duration), GetParam().text);
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Table, DurationText,
@@ -107,9 +109,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{820ms, "820 ms"}, Case{6'724ms, "6.72 s"}, Case{6'726ms, "6.73 s"},
                     Case{59'940ms, "59.9 s"}, Case{59'960ms, "1 min"}, Case{60s, "1 min"},
                     Case{750s, "12 min 30 s"}, Case{3599s, "59 min 59 s"},
-                    Case{3599s + 500ms, "1 h"}, Case{90min, "1 h 30 min"},
-                    Case{24h - 30s, "1 d"}, Case{74h, "3 d 2 h"}, Case{54 * 24h, "54 d"},
-                    Case{-820ms, "-820 ms"}, Case{forever, "forever"}));
+                    Case{3599s + 500ms, "1 h"}, Case{90min, "1 h 30 min"}, Case{24h - 30s, "1 d"},
+                    Case{74h, "3 d 2 h"}, Case{54 * 24h, "54 d"}, Case{-820ms, "-820 ms"},
+                    Case{forever, "forever"}));
 
 }  // namespace
 }  // namespace trainyard

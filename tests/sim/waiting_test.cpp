@@ -217,7 +217,8 @@ TEST_F(Waiting, any_of_both_at_one_instant_goes_by_phase) {
 }
 
 TEST_F(Waiting, any_of_one_nanosecond_decides) {
-  for (auto [delay, expected] : {std::pair{1us - 1ns, "0 first: 0"}, std::pair{1us + 1ns, "1 first: 1"}}) {
+  for (auto [delay, expected] :
+       {std::pair{1us - 1ns, "0 first: 0"}, std::pair{1us + 1ns, "1 first: 1"}}) {
     World w;
     Signal s("s");
     w.engine.after(1us, Phase::failure, [&] { s.notify_all(); });
@@ -247,7 +248,8 @@ TEST_F(Waiting, any_of_with_a_named_wait_keeps_what_it_brought) {
   EXPECT_EQ(semaphore.free(), 3u);
 }
 
-Process moves_what_it_won(World& world, Semaphore& semaphore, Channel<std::unique_ptr<int>>& channel) {
+Process moves_what_it_won(World& world, Semaphore& semaphore,
+                          Channel<std::unique_ptr<int>>& channel) {
   Semaphore::Acquire wanted = semaphore.acquire(2);
   Pop<std::unique_ptr<int>> next = channel.pop();
   co_await all_of(world.engine, wanted, next);

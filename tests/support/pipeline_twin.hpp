@@ -10,8 +10,9 @@
 
 #include "models/training/pipeline.hpp"
 
-/// The slow, obvious twin of play_pipeline(): stages and links are resources, every end of an operation and every
-/// delivery of a message is an event in time order. Orders are written out as lists, as the papers draw them.
+/// The slow, obvious twin of play_pipeline(): stages and links are resources, every end of an
+/// operation and every delivery of a message is an event in time order. Orders are written out as
+/// lists, as the papers draw them.
 namespace trainyard::models::twin {
 
 struct Result {
@@ -30,7 +31,8 @@ inline std::vector<PipelineOp> written_order(int p, int v, int m, int stage) {
         forwards.push_back({false, chunk, j});
         backwards.push_back({true, v - 1 - chunk, j});
       }
-  std::size_t warm_up = v == 1 ? std::size_t(p - 1 - stage) : std::size_t(2 * (p - 1 - stage) + (v - 1) * p);
+  std::size_t warm_up =
+      v == 1 ? std::size_t(p - 1 - stage) : std::size_t(2 * (p - 1 - stage) + (v - 1) * p);
   warm_up = std::min(warm_up, forwards.size());
   std::vector<PipelineOp> order(forwards.begin(), forwards.begin() + long(warm_up));
   for (std::size_t i = 0; i < backwards.size(); ++i) {
@@ -43,7 +45,8 @@ inline std::vector<PipelineOp> written_order(int p, int v, int m, int stage) {
 class Simulation {
  public:
   explicit Simulation(const PipelineInput& in) : in_(in), stages_(std::size_t(in.stages)) {
-    for (int s = 0; s < in.stages; ++s) stages_[s].order = written_order(in.stages, in.chunks, in.micro_batches, s);
+    for (int s = 0; s < in.stages; ++s)
+      stages_[s].order = written_order(in.stages, in.chunks, in.micro_batches, s);
     result_.busy_s.assign(stages_.size(), 0);
     result_.first_forward_s.assign(stages_.size() * std::size_t(in.chunks), -1);
     result_.last_backward_s = result_.first_forward_s;
@@ -56,7 +59,8 @@ class Simulation {
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
-      result_.makespan_s = event.kind == Kind::look ? result_.makespan_s : std::max(result_.makespan_s, event.time);
+      result_.makespan_s =
+          event.kind == Kind::look ? result_.makespan_s : std::max(result_.makespan_s, event.time);
       if (event.kind == Kind::done) finish(event);
       if (event.kind == Kind::delivered) deliver(event);
       start_all(event.time);
@@ -72,7 +76,9 @@ class Simulation {
     Kind kind;
     int stage;
     PipelineOp op;
-    bool operator<(const Event& o) const { return std::tie(o.time, o.count) < std::tie(time, count); }
+    bool operator<(const Event& o) const {
+      return std::tie(o.time, o.count) < std::tie(time, count);
+    }
   };
   struct Stage {
     std::vector<PipelineOp> order;
@@ -96,7 +102,8 @@ class Simulation {
       const PipelineOp op = stage.order[stage.at];
       if (!inbox_.count({op.backward, virtual_stage(s, op), op.micro_batch})) continue;
       const auto chunk = std::size_t(s * in_.chunks + op.chunk);
-      if (!op.backward && !in_.parameters_ready_s.empty() && now < in_.parameters_ready_s[chunk]) continue;
+      if (!op.backward && !in_.parameters_ready_s.empty() && now < in_.parameters_ready_s[chunk])
+        continue;
       if (!op.backward && op.micro_batch == 0) result_.first_forward_s[chunk] = now;
       const double duration = op.backward ? in_.backward_s[chunk] : in_.forward_s[chunk];
       result_.busy_s[s] += duration;
@@ -109,7 +116,8 @@ class Simulation {
   void finish(const Event& e) {
     stages_[e.stage].computing = false;
     const int here = virtual_stage(e.stage, e.op);
-    if (e.op.backward) result_.last_backward_s[std::size_t(e.stage * in_.chunks + e.op.chunk)] = e.time;
+    if (e.op.backward)
+      result_.last_backward_s[std::size_t(e.stage * in_.chunks + e.op.chunk)] = e.time;
     if (!e.op.backward && here == last()) inbox_.insert({true, here, e.op.micro_batch});
     if (e.op.backward ? here == 0 : here == last()) return;
     const int to = (e.op.backward ? e.stage + in_.stages - 1 : e.stage + 1) % in_.stages;
@@ -141,7 +149,8 @@ class Simulation {
   }
 
   void arrive(int sender, const PipelineOp& op) {
-    inbox_.insert({op.backward, virtual_stage(sender, op) + (op.backward ? -1 : 1), op.micro_batch});
+    inbox_.insert(
+        {op.backward, virtual_stage(sender, op) + (op.backward ? -1 : 1), op.micro_batch});
   }
 
   const PipelineInput& in_;
@@ -153,6 +162,8 @@ class Simulation {
   Result result_;
 };
 
-inline Result play(const PipelineInput& input) { return Simulation(input).run(); }
+inline Result play(const PipelineInput& input) {
+  return Simulation(input).run();
+}
 
 }  // namespace trainyard::models::twin

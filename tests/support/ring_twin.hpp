@@ -10,18 +10,18 @@
 
 /// The slow twin of a ring as one variable: every message of every edge, one by one.
 ///
-/// Each edge is a first-in-first-out connection that sends its messages at the textbook max-min rate of
-/// the moment. Message m of an edge waits for message m-1 of the edge before it (the data it passes on)
-/// and for its own message m-1. Nothing is latency. `edges` may be several rings: `upstream[i]` is the
-/// edge before edge i.
+/// Each edge is a first-in-first-out connection that sends its messages at the textbook max-min
+/// rate of the moment. Message m of an edge waits for message m-1 of the edge before it (the data
+/// it passes on) and for its own message m-1. Nothing is latency. `edges` may be several rings:
+/// `upstream[i]` is the edge before edge i.
 namespace trainyard::tests {
 
 struct RingTwin {
   std::vector<double> capacities;
   std::vector<FillingProblem::Variable> edges;
   std::vector<std::size_t> upstream;
-  std::vector<std::size_t> messages;       // of each edge
-  std::vector<double> bytes;               // of one message of each edge
+  std::vector<std::size_t> messages;  // of each edge
+  std::vector<double> bytes;          // of one message of each edge
 
   /// When each edge has sent its last message.
   std::vector<double> finish_times() const {
@@ -35,7 +35,8 @@ struct RingTwin {
       active.capacities = capacities;
       std::vector<std::size_t> who;
       for (std::size_t i = 0; i < n; ++i) {
-        if (!is_sending[i] && sent[i] < messages[i] && (sent[i] == 0 || sent[upstream[i]] >= sent[i])) {
+        if (!is_sending[i] && sent[i] < messages[i] &&
+            (sent[i] == 0 || sent[upstream[i]] >= sent[i])) {
           is_sending[i] = true;
           left[i] = bytes[i];
         }

@@ -3,7 +3,8 @@
 #include "models/compute/gpu_spec.hpp"
 #include "models/training/job_spec.hpp"
 
-/// Published devices and models, as tests need them: data sheets and papers, constants of docs/models/kernels.md.
+/// Published devices and models, as tests need them: data sheets and papers, constants of
+/// docs/models/kernels.md.
 namespace trainyard::models::fixtures {
 
 inline GpuSpec h100() {
@@ -47,9 +48,15 @@ inline TransformerSpec llama3(int layers, int hidden, int heads, int ffn) {
   m.vocabulary = 128256;
   return m;
 }
-inline TransformerSpec llama3_8b() { return llama3(32, 4096, 32, 14336); }
-inline TransformerSpec llama3_70b() { return llama3(80, 8192, 64, 28672); }
-inline TransformerSpec llama3_405b() { return llama3(126, 16384, 128, 53248); }
+inline TransformerSpec llama3_8b() {
+  return llama3(32, 4096, 32, 14336);
+}
+inline TransformerSpec llama3_70b() {
+  return llama3(80, 8192, 64, 28672);
+}
+inline TransformerSpec llama3_405b() {
+  return llama3(126, 16384, 128, 53248);
+}
 
 /// GPT of Megatron papers: ffn 4 hidden, vocabulary padded to 51200, tied embeddings.
 inline TransformerSpec gpt(int layers, int hidden, int heads, int vocabulary = 51200) {
@@ -63,7 +70,8 @@ inline TransformerSpec gpt(int layers, int hidden, int heads, int vocabulary = 5
   return m;
 }
 
-/// Llama 3 405B on 16,384 GPUs, 8 k sequences (The Llama 3 Herd of Models, 2024, Table 4); chunks: one layer each.
+/// Llama 3 405B on 16,384 GPUs, 8 k sequences (The Llama 3 Herd of Models, 2024, Table 4); chunks:
+/// one layer each.
 inline JobSpec llama3_405b_16k() {
   JobSpec job;
   job.model = llama3_405b();

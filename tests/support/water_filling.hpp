@@ -6,13 +6,13 @@
 #include <vector>
 
 /// The slow, obvious twin of MaxMin: textbook progressive filling in long double. All rates rise
-/// together from zero; when a link is full or a variable at its cap, those concerned stop; the others
-/// go on. Every round looks at everything.
+/// together from zero; when a link is full or a variable at its cap, those concerned stop; the
+/// others go on. Every round looks at everything.
 namespace trainyard::tests {
 
 struct FillingProblem {
   struct Variable {
-    std::vector<std::pair<std::size_t, double>> loads;   // link, weight; no link twice
+    std::vector<std::pair<std::size_t, double>> loads;  // link, weight; no link twice
     double cap = std::numeric_limits<double>::infinity();
   };
   std::vector<double> capacities;
@@ -26,7 +26,8 @@ inline std::vector<double> water_filling(const FillingProblem& p) {
   for (std::size_t left = n; left > 0;) {
     std::vector<long double> used(links, 0.0L), rising(links, 0.0L);
     for (std::size_t k = 0; k < n; ++k)
-      for (const auto& [l, w] : p.variables[k].loads) (is_done[k] ? used[l] += w * rate[k] : rising[l] += w);
+      for (const auto& [l, w] : p.variables[k].loads)
+        (is_done[k] ? used[l] += w * rate[k] : rising[l] += w);
     long double level = std::numeric_limits<long double>::infinity();
     std::size_t full = links;
     for (std::size_t l = 0; l < links; ++l) {

@@ -5,7 +5,8 @@
 
 namespace trainyard::models {
 
-CollectivePlan plan_all_to_all(double bytes, std::span<const Member> group, const PathSource& paths, const AllToAllOptions& options) {
+CollectivePlan plan_all_to_all(double bytes, std::span<const Member> group, const PathSource& paths,
+                               const AllToAllOptions& options) {
   CollectivePlan plan{CollectiveKind::all_to_all, bytes, group.size(), {}, {}};
   if (group.size() < 2) return plan;
 
@@ -29,7 +30,8 @@ CollectivePlan plan_all_to_all(double bytes, std::span<const Member> group, cons
       }
       const std::size_t exit = options.pxn && rail[j] < node.size() ? node[rail[j]] : i;
       if (exit != i) paths.add_scale_up(group[i].gpu, group[exit].gpu, 1, loads);
-      paths.add_path(group[exit].nic, group[j].nic, connection_label(options.label, i, j, 0), 1, loads);
+      paths.add_path(group[exit].nic, group[j].nic, connection_label(options.label, i, j, 0), 1,
+                     loads);
     }
   }
   plan.streams.push_back({loads.take(), bytes / static_cast<double>(group.size())});

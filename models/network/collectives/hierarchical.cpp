@@ -12,7 +12,8 @@ namespace trainyard::models {
 namespace {
 
 /// One ring for each of the sets, all at once.
-CollectivePlan rings(CollectiveKind kind, double bytes, const std::vector<std::vector<Member>>& sets, const PathSource& paths,
+CollectivePlan rings(CollectiveKind kind, double bytes,
+                     const std::vector<std::vector<Member>>& sets, const PathSource& paths,
                      RingOptions options) {
   CollectivePlan all;
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -30,9 +31,10 @@ CollectivePlan rings(CollectiveKind kind, double bytes, const std::vector<std::v
 
 }  // namespace
 
-HierarchicalPlan plan_hierarchical(CollectiveKind kind, double bytes, std::span<const Member> group, const PathSource& paths,
-                                   const RingOptions& options) {
-  check(kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter,
+HierarchicalPlan plan_hierarchical(CollectiveKind kind, double bytes, std::span<const Member> group,
+                                   const PathSource& paths, const RingOptions& options) {
+  check(kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
+            kind == CollectiveKind::reduce_scatter,
         "all-reduce, all-gather and reduce-scatter have a hierarchical form");
   std::map<std::size_t, std::size_t> place;
   std::vector<std::vector<Member>> nodes;
@@ -59,11 +61,14 @@ HierarchicalPlan plan_hierarchical(CollectiveKind kind, double bytes, std::span<
   };
   const auto rail_phase = [&](CollectiveKind k) {
     if (nodes.size() < 2) return;
-    plan.phases.push_back({"rails", false, rings(k, bytes / static_cast<double>(g), rails, paths, options)});
+    plan.phases.push_back(
+        {"rails", false, rings(k, bytes / static_cast<double>(g), rails, paths, options)});
   };
-  if (kind != CollectiveKind::all_gather) node_phase(CollectiveKind::reduce_scatter, "reduce in node");
+  if (kind != CollectiveKind::all_gather)
+    node_phase(CollectiveKind::reduce_scatter, "reduce in node");
   rail_phase(kind);
-  if (kind != CollectiveKind::reduce_scatter) node_phase(CollectiveKind::all_gather, "gather in node");
+  if (kind != CollectiveKind::reduce_scatter)
+    node_phase(CollectiveKind::all_gather, "gather in node");
   return plan;
 }
 
@@ -73,7 +78,8 @@ double hierarchical_time_s(double node_s, double rail_s, int buckets) {
   return (node_s + rail_s) / k + (k - 1) / k * std::max(node_s, rail_s);
 }
 
-double time_alone_s(const HierarchicalPlan& plan, std::span<const double> capacities_Bps, int buckets) {
+double time_alone_s(const HierarchicalPlan& plan, std::span<const double> capacities_Bps,
+                    int buckets) {
   double node_s = 0, rail_s = 0;
   for (const HierarchicalPlan::Phase& phase : plan.phases)
     (phase.is_inside_node ? node_s : rail_s) += time_alone(phase.plan, capacities_Bps).time_s;

@@ -11,11 +11,14 @@ namespace trainyard::models {
 
 void LoadAccumulator::sum_up() {
   // Stable: equal links are summed in the order in which they were added.
-  std::stable_sort(loads_.begin(), loads_.end(), [](const Load& a, const Load& b) { return a.link < b.link; });
+  std::stable_sort(loads_.begin(), loads_.end(),
+                   [](const Load& a, const Load& b) { return a.link < b.link; });
   std::size_t last = 0;
   for (std::size_t i = 1; i < loads_.size(); ++i) {
-    if (loads_[i].link == loads_[last].link) loads_[last].weight += loads_[i].weight;
-    else loads_[++last] = loads_[i];
+    if (loads_[i].link == loads_[last].link)
+      loads_[last].weight += loads_[i].weight;
+    else
+      loads_[++last] = loads_[i];
   }
   if (!loads_.empty()) loads_.resize(last + 1);
   room_ = std::max<std::size_t>(4096, 2 * loads_.size());
@@ -43,7 +46,8 @@ PlanTime time_alone(const CollectivePlan& plan, std::span<const double> capaciti
   // In order of links, so that equal ones name the first.
   std::map<LinkIndex, double> bytes;
   for (const Stream& s : plan.streams) {
-    check(s.bytes_per_flow == plan.streams.front().bytes_per_flow, "streams of a plan carry equal bytes");
+    check(s.bytes_per_flow == plan.streams.front().bytes_per_flow,
+          "streams of a plan carry equal bytes");
     for (const Load& load : s.loads) bytes[load.link] += load.weight * s.bytes_per_flow;
   }
   PlanTime result;
@@ -57,7 +61,8 @@ PlanTime time_alone(const CollectivePlan& plan, std::span<const double> capaciti
   result.time_s = result.fluid_s + plan.latency.base_s;
   if (plan.streams.empty()) return result;
   const double b = plan.streams.front().bytes_per_flow;
-  const double rate_Bps = result.fluid_s > 0 ? b / result.fluid_s : std::numeric_limits<double>::infinity();
+  const double rate_Bps =
+      result.fluid_s > 0 ? b / result.fluid_s : std::numeric_limits<double>::infinity();
   result.time_s = result.fluid_s + exposed_latency_s(plan.latency, b, rate_Bps);
   return result;
 }
@@ -67,20 +72,26 @@ double bound_s(const CollectivePlan& plan, std::span<const double> capacities_Bp
 }
 
 double bus_factor(CollectiveKind kind, std::size_t ranks) {
-  if (ranks < 2) return kind == CollectiveKind::broadcast || kind == CollectiveKind::point_to_point ? 1.0 : 0.0;
+  if (ranks < 2)
+    return kind == CollectiveKind::broadcast || kind == CollectiveKind::point_to_point ? 1.0 : 0.0;
   const auto n = static_cast<double>(ranks);
   switch (kind) {
-    case CollectiveKind::all_reduce: return 2 * (n - 1) / n;
+    case CollectiveKind::all_reduce:
+      return 2 * (n - 1) / n;
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_gather:
-    case CollectiveKind::all_to_all: return (n - 1) / n;
+    case CollectiveKind::all_to_all:
+      return (n - 1) / n;
     case CollectiveKind::broadcast:
-    case CollectiveKind::point_to_point: return 1;
+    case CollectiveKind::point_to_point:
+      return 1;
   }
   return 1;
 }
 
-double algbw_Bps(double bytes, double time_s) { return time_s > 0 ? bytes / time_s : 0.0; }
+double algbw_Bps(double bytes, double time_s) {
+  return time_s > 0 ? bytes / time_s : 0.0;
+}
 
 double busbw_Bps(CollectiveKind kind, std::size_t ranks, double bytes, double time_s) {
   return algbw_Bps(bytes, time_s) * bus_factor(kind, ranks);
@@ -98,7 +109,8 @@ Stream merged(std::span<const Stream> streams) {
   return all;
 }
 
-std::uint64_t connection_label(std::uint64_t label, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+std::uint64_t connection_label(std::uint64_t label, std::uint64_t a, std::uint64_t b,
+                               std::uint64_t c) {
   // The finaliser of splitmix64 (S. Vigna, public domain) over the four numbers in turn.
   const auto mix = [](std::uint64_t z) {
     z += 0x9e3779b97f4a7c15u;

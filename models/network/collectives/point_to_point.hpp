@@ -6,9 +6,9 @@
 
 /// One rank sends to another: between pipeline stages, or one pair of an exchange.
 ///
-/// One stream, never coupled with those of other replicas, stages or micro-batches: they do not wait for
-/// each other at every message, so one variable for all would wait for the slowest (+20 to +30 % on
-/// hashed paths). A lone flow beside a throttled collective: FlowTimeline::Options::phi.
+/// One stream, never coupled with those of other replicas, stages or micro-batches: they do not
+/// wait for each other at every message, so one variable for all would wait for the slowest (+20 to
+/// +30 % on hashed paths). A lone flow beside a throttled collective: FlowTimeline::Options::phi.
 namespace trainyard::models {
 
 struct PointToPointOptions {
@@ -18,7 +18,7 @@ struct PointToPointOptions {
 };
 
 /// Within a node over the scale-up links, else over the adapters of both.
-CollectivePlan plan_point_to_point(double bytes, const Member& from, const Member& to, const PathSource& paths,
-                                   const PointToPointOptions& options);
+CollectivePlan plan_point_to_point(double bytes, const Member& from, const Member& to,
+                                   const PathSource& paths, const PointToPointOptions& options);
 
 }  // namespace trainyard::models

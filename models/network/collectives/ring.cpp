@@ -24,7 +24,9 @@ std::vector<Node> by_node(std::span<const Member> group) {
   return nodes;
 }
 
-double steps_of(CollectiveKind kind, double n) { return kind == CollectiveKind::all_reduce ? 2 * (n - 1) : n - 1; }
+double steps_of(CollectiveKind kind, double n) {
+  return kind == CollectiveKind::all_reduce ? 2 * (n - 1) : n - 1;
+}
 
 /// Walks one channel around the ring and adds its edges.
 class Channel {
@@ -39,7 +41,8 @@ class Channel {
       const Node& next = nodes[(v + 1) % nodes.size()];
       const std::size_t k = node.size();
       const std::size_t last = (entry + k - 1) % k;
-      for (std::size_t i = 0; i + 1 < k; ++i) scale_up(node[(entry + i) % k], node[(entry + i + 1) % k]);
+      for (std::size_t i = 0; i + 1 < k; ++i)
+        scale_up(node[(entry + i) % k], node[(entry + i + 1) % k]);
       if (nodes.size() == 1) {
         scale_up(node[last], node[entry]);
         break;
@@ -49,7 +52,8 @@ class Channel {
       entry = v + 1 == nodes.size() ? first : exit % next.size();
       for (int q = 0; q < options_.queue_pairs; ++q)
         paths_.add_path(node[exit].nic, next[entry].nic,
-                        connection_label(options_.label, number_, v, static_cast<std::uint64_t>(q)), 1, loads_);
+                        connection_label(options_.label, number_, v, static_cast<std::uint64_t>(q)),
+                        1, loads_);
     }
     return loads_.take();
   }
@@ -67,10 +71,12 @@ class Channel {
 
 }  // namespace
 
-CollectivePlan plan_ring(CollectiveKind kind, double bytes, std::span<const Member> group, const PathSource& paths,
-                         const RingOptions& options) {
-  check(kind != CollectiveKind::all_to_all && kind != CollectiveKind::point_to_point, "a ring does reductions, gathers and broadcasts");
-  check(options.channels_per_nic > 0 && options.queue_pairs > 0, "a ring has channels and queue pairs");
+CollectivePlan plan_ring(CollectiveKind kind, double bytes, std::span<const Member> group,
+                         const PathSource& paths, const RingOptions& options) {
+  check(kind != CollectiveKind::all_to_all && kind != CollectiveKind::point_to_point,
+        "a ring does reductions, gathers and broadcasts");
+  check(options.channels_per_nic > 0 && options.queue_pairs > 0,
+        "a ring has channels and queue pairs");
   CollectivePlan plan{kind, bytes, group.size(), {}, {}};
   if (group.size() < 2) return plan;
 
@@ -78,10 +84,12 @@ CollectivePlan plan_ring(CollectiveKind kind, double bytes, std::span<const Memb
   std::size_t k = nodes.front().size();
   for (const Node& node : nodes) k = std::min(k, node.size());
   const std::size_t channels = k * static_cast<std::size_t>(options.channels_per_nic);
-  const double channel_bytes = bus_factor(kind, group.size()) * bytes / static_cast<double>(channels);
+  const double channel_bytes =
+      bus_factor(kind, group.size()) * bytes / static_cast<double>(channels);
 
   for (std::size_t c = 0; c < channels; ++c)
-    plan.streams.push_back({Channel(c, paths, options).walk(nodes, c % k), channel_bytes / options.queue_pairs});
+    plan.streams.push_back(
+        {Channel(c, paths, options).walk(nodes, c % k), channel_bytes / options.queue_pairs});
   if (options.merge_channels) plan.streams = {merged(plan.streams)};
 
   const auto n = static_cast<double>(group.size());
@@ -91,7 +99,8 @@ CollectivePlan plan_ring(CollectiveKind kind, double bytes, std::span<const Memb
   t.steps = steps_of(kind, n);
   t.alpha_s = ((n - between) * options.costs.scale_up_s + between * options.costs.nic_s) / n;
   t.slices = options.costs.slices;
-  t.loops = std::max(1.0, std::ceil(channel_bytes / t.steps / (t.slices * options.costs.slice_bytes)));
+  t.loops =
+      std::max(1.0, std::ceil(channel_bytes / t.steps / (t.slices * options.costs.slice_bytes)));
   // A broadcast is cut as finely as needed to fill the chain: only the steps to fill it show.
   t.form = kind == CollectiveKind::broadcast ? LatencyForm::additive : options.costs.form;
   return plan;

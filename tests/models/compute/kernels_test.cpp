@@ -32,7 +32,9 @@ struct Case {
   double m, n, k;
   double us;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
 
 class GemmReference : public testing::TestWithParam<Case> {};
 
@@ -58,12 +60,15 @@ struct Measured {
   double tflops;
   double tolerance;
 };
-void PrintTo(const Measured& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const Measured& c, std::ostream* out) {
+  *out << c.name;
+}
 
 class GemmMeasured : public testing::TestWithParam<Measured> {};
 
-// Published micro-benchmarks (Microsoft Azure AI-benchmarking-guide, ND_A100_v4 and ND_H100_v5). They run cold, our
-// constants describe sustained training, so A100 lies high; small H100 products scatter more (docs/models/kernels.md).
+// Published micro-benchmarks (Microsoft Azure AI-benchmarking-guide, ND_A100_v4 and ND_H100_v5).
+// They run cold, our constants describe sustained training, so A100 lies high; small H100 products
+// scatter more (docs/models/kernels.md).
 TEST_P(GemmMeasured, IsMet) {
   const Measured& c = GetParam();
   const double rate = 2 * c.m * c.n * c.k / gemm_s(c.gpu, c.operands, c.m, c.n, c.k) / 1e12;
@@ -72,18 +77,20 @@ TEST_P(GemmMeasured, IsMet) {
 
 INSTANTIATE_TEST_SUITE_P(
     Azure, GemmMeasured,
-    testing::Values(Measured{"a100_2048", a100(), Operands::bits16, 2048, 2048, 2048, 221.8, 0.12},
-                    Measured{"a100_16384", a100(), Operands::bits16, 16384, 16384, 16384, 256.5, 0.12},
-                    Measured{"a100_6144", a100(), Operands::bits16, 6144, 12288, 12288, 250.8, 0.12},
-                    Measured{"h100_4096", h100(), Operands::fp8, 4096, 4096, 4096, 1216.9, 0.08},
-                    Measured{"h100_8192", h100(), Operands::fp8, 8192, 8192, 8192, 1290.1, 0.08},
-                    Measured{"h100_16384", h100(), Operands::fp8, 16384, 16384, 16384, 1377.3, 0.08},
-                    Measured{"h100_2048", h100(), Operands::fp8, 2048, 2048, 2048, 1011.3, 0.25}),
+    testing::Values(
+        Measured{"a100_2048", a100(), Operands::bits16, 2048, 2048, 2048, 221.8, 0.12},
+        Measured{"a100_16384", a100(), Operands::bits16, 16384, 16384, 16384, 256.5, 0.12},
+        Measured{"a100_6144", a100(), Operands::bits16, 6144, 12288, 12288, 250.8, 0.12},
+        Measured{"h100_4096", h100(), Operands::fp8, 4096, 4096, 4096, 1216.9, 0.08},
+        Measured{"h100_8192", h100(), Operands::fp8, 8192, 8192, 8192, 1290.1, 0.08},
+        Measured{"h100_16384", h100(), Operands::fp8, 16384, 16384, 16384, 1377.3, 0.08},
+        Measured{"h100_2048", h100(), Operands::fp8, 2048, 2048, 2048, 1011.3, 0.25}),
     [](const auto& c) { return std::string(c.param.name); });
 
 TEST(Gemm, WithoutLossesIsFlopsOverPeak) {
   EXPECT_DOUBLE_EQ(gemm_s(ideal(), Operands::bits16, 128, 64, 256), 2.0 * 128 * 64 * 256);
-  EXPECT_DOUBLE_EQ(gemm_s(ideal(), Operands::fp8, 128, 64, 256), 128.0 * 64 * 256);  // twice the peak
+  EXPECT_DOUBLE_EQ(gemm_s(ideal(), Operands::fp8, 128, 64, 256),
+                   128.0 * 64 * 256);  // twice the peak
 }
 
 TEST(Gemm, NarrowSidePaysForTheWholeTile) {
@@ -135,7 +142,8 @@ TEST(Linear, BackwardIsBothGradients) {
   EXPECT_DOUBLE_EQ(linear_forward_s(gpu, Operands::bits16, 4096, 1024, 2048),
                    gemm_s(gpu, Operands::bits16, 4096, 2048, 1024));
   EXPECT_DOUBLE_EQ(linear_backward_s(gpu, Operands::bits16, 4096, 1024, 2048),
-                   gemm_s(gpu, Operands::bits16, 4096, 1024, 2048) + gemm_s(gpu, Operands::bits16, 1024, 2048, 4096));
+                   gemm_s(gpu, Operands::bits16, 4096, 1024, 2048) +
+                       gemm_s(gpu, Operands::bits16, 1024, 2048, 4096));
 }
 
 TEST(Attention, FlashComputesHalfTheSquareAndTheDiagonal) {

@@ -30,14 +30,17 @@ struct Seen {
 };
 
 /// All failures up to `end`; `script` may pause and resume servers.
-std::vector<Seen> failures_of(std::uint64_t seed, const std::map<std::string, FailureClassSpec>& classes,
+std::vector<Seen> failures_of(std::uint64_t seed,
+                              const std::map<std::string, FailureClassSpec>& classes,
                               UnitCounts counts, Time end,
                               const std::vector<std::tuple<std::size_t, Time, Time>>& pauses = {}) {
   sim::Engine engine(sim::Seed{seed});
   sim::NullRecorder recorder;
   FailureClocks clocks(engine, recorder, classes, counts);
   std::vector<Seen> seen;
-  clocks.on_failure([&](const Failure& f) { seen.push_back({f.cls->name, f.unit, engine.now(), f.detection}); });
+  clocks.on_failure([&](const Failure& f) {
+    seen.push_back({f.cls->name, f.unit, engine.now(), f.detection});
+  });
   for (const auto& [server, from, to] : pauses) {
     engine.at(from, Phase::completion, [&clocks, s = HostId(server)] { clocks.pause(s); });
     engine.at(to, Phase::completion, [&clocks, s = HostId(server)] { clocks.resume(s); });
@@ -46,9 +49,11 @@ std::vector<Seen> failures_of(std::uint64_t seed, const std::map<std::string, Fa
   return seen;
 }
 
-// The slow obvious twin: life after life of one unit, added up, with the time it was down in between.
-std::vector<Seen> twin(std::uint64_t seed, const std::string& name, const FailureClassSpec& spec, UnitCounts counts,
-                       Time end, const std::vector<std::tuple<std::size_t, Time, Time>>& pauses = {}) {
+// The slow obvious twin: life after life of one unit, added up, with the time it was down in
+// between.
+std::vector<Seen> twin(std::uint64_t seed, const std::string& name, const FailureClassSpec& spec,
+                       UnitCounts counts, Time end,
+                       const std::vector<std::tuple<std::size_t, Time, Time>>& pauses = {}) {
   std::vector<Seen> seen;
   const sim::Stream stream(sim::Seed{seed}, "failures/" + name);
   const auto per_server = counts.per_server(spec.component);
@@ -57,11 +62,14 @@ std::vector<Seen> twin(std::uint64_t seed, const std::string& name, const Failur
     for (std::uint64_t life = 0;; ++life) {
       sim::Stream luck = stream.child(unit).child(life);
       Duration up = spec.lifetime.law == Law::weibull
-                        ? seconds(luck.weibull(spec.lifetime.shape, spec.lifetime.mean_s() /
-                                                                        std::tgamma(1 + 1 / spec.lifetime.shape)))
+                        ? seconds(luck.weibull(
+                              spec.lifetime.shape,
+                              spec.lifetime.mean_s() / std::tgamma(1 + 1 / spec.lifetime.shape)))
                         : seconds(luck.exponential(spec.lifetime.mean_s()));
-      for (const auto& [server, from, to] : pauses)   // in order of time
-        if (per_server > 0 && unit / per_server == std::int64_t(server) && from >= t && t + up > from) up += to - from;
+      for (const auto& [server, from, to] : pauses)  // in order of time
+        if (per_server > 0 && unit / per_server == std::int64_t(server) && from >= t &&
+            t + up > from)
+          up += to - from;
       t = add(t, up);
       if (t > end) break;
       seen.push_back({name, unit, t, draw(spec.detection, luck)});
@@ -78,7 +86,8 @@ const UnitCounts small{.servers = 6, .gpus_per_server = 4, .nics_per_server = 2,
 TEST(FailureClocks, agree_with_lives_added_up_one_unit_at_a_time) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
-    for (const Component c : {Component::gpu, Component::nic, Component::server, Component::leaf_switch}) {
+    for (const Component c :
+         {Component::gpu, Component::nic, Component::server, Component::leaf_switch}) {
       FailureClassSpec spec = in_place(c, 10h);
       spec.detection = {Law::exponential, 10s, 1.0};
       if (seed % 2 == 0) {
@@ -137,14 +146,16 @@ TEST(FailureClocks, more_servers_and_more_classes_change_nobody_elses_luck) {
   EXPECT_FALSE(few.empty());
 }
 
-// O-25 (Weibull k 0.7, mean 50,000 h): a unit fails within the first year with probability 0.29422 and is expected
-// to be renewed 0.3679 times; exponential: 0.16071 and 0.1752. Tolerance: 3.3 standard errors of 40,000 units.
+// O-25 (Weibull k 0.7, mean 50,000 h): a unit fails within the first year with probability 0.29422
+// and is expected to be renewed 0.3679 times; exponential: 0.16071 and 0.1752. Tolerance: 3.3
+// standard errors of 40,000 units.
 TEST(FailureClocks, weibull_renewals_meet_the_oracle) {
   struct Row {
     Law law;
     double shape, fails, renewals;
   };
-  for (const Row row : {Row{Law::weibull, 0.7, 0.29422, 0.3679}, Row{Law::exponential, 1.0, 0.16071, 0.1752}}) {
+  for (const Row row :
+       {Row{Law::weibull, 0.7, 0.29422, 0.3679}, Row{Law::exponential, 1.0, 0.16071, 0.1752}}) {
     FailureClassSpec spec = in_place(Component::gpu, 50'000h);
     spec.lifetime.law = row.law;
     spec.lifetime.shape = row.shape;
@@ -153,7 +164,8 @@ TEST(FailureClocks, weibull_renewals_meet_the_oracle) {
     std::vector<int> times(40'000);
     for (const Seen& s : seen) ++times[s.unit];
     const double n = 40'000;
-    const double failed = double(std::count_if(times.begin(), times.end(), [](int k) { return k > 0; })) / n;
+    const double failed =
+        double(std::count_if(times.begin(), times.end(), [](int k) { return k > 0; })) / n;
     EXPECT_NEAR(failed, row.fails, 3.3 * std::sqrt(row.fails * (1 - row.fails) / n));
     EXPECT_NEAR(double(seen.size()) / n, row.renewals, 3.3 * std::sqrt(1.6 * row.renewals / n));
   }
@@ -163,7 +175,7 @@ TEST(FailureClocks, expected_rate_adds_up_over_components) {
   sim::Engine engine(sim::Seed{1});
   sim::NullRecorder recorder;
   FailureClassSpec observed = in_place(Component::gpu, 1h);
-  observed.lifetime.mean.reset();   // 148 failures of 16,384 GPUs in 54 days
+  observed.lifetime.mean.reset();  // 148 failures of 16,384 GPUs in 54 days
   observed.lifetime.count = 148;
   observed.lifetime.units = 16'384;
   observed.lifetime.duration = 54 * 24h;
@@ -217,7 +229,7 @@ TEST(FailureClocks, a_million_units_are_cheap_and_wait_with_one_event) {
   EXPECT_EQ(engine.pending(), 1u);
   engine.run_until(start_of_run + 24h);
   EXPECT_EQ(engine.events_processed(), clocks.failures());
-  EXPECT_NEAR(double(clocks.failures()), 480, 3.3 * std::sqrt(480.0));   // 10^6 * 24 / 50,000
+  EXPECT_NEAR(double(clocks.failures()), 480, 3.3 * std::sqrt(480.0));  // 10^6 * 24 / 50,000
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class Network : public testing::Test {
 };
 
 TEST_F(Network, a_flow_ends_at_the_nanosecond_its_bytes_are_through) {
-  net.start(1000_B, on_link, log.note("a"));             // 1 byte a nanosecond
+  net.start(1000_B, on_link, log.note("a"));  // 1 byte a nanosecond
   engine.run_until(start_of_run + 999ns);
   EXPECT_EQ(net.running(), 1u);
   EXPECT_DOUBLE_EQ(net.bytes_moved(link).value(), 999);
@@ -51,10 +51,11 @@ TEST_F(Network, flows_started_at_one_instant_are_solved_once_and_share) {
   net.start(0_B, on_link, log.note("nothing"));
   EXPECT_TRUE(net.is_running(a));
   engine.run();
-  EXPECT_THAT(log.ends, ElementsAre(std::pair{"nothing", 0}, std::pair{"a", 2'000'000'000}, std::pair{"b", 4'000'000'000}));
+  EXPECT_THAT(log.ends, ElementsAre(std::pair{"nothing", 0}, std::pair{"a", 2'000'000'000},
+                                    std::pair{"b", 4'000'000'000}));
   EXPECT_LE(net.solves(), 3u);
   EXPECT_FALSE(net.is_running(a));
-  net.withdraw(a);                                       // ended: nothing happens
+  net.withdraw(a);  // ended: nothing happens
 }
 
 TEST_F(Network, one_event_is_pending_however_many_flows_run) {
@@ -73,13 +74,14 @@ TEST_F(Network, a_capped_flow_leaves_the_rest) {
 
 TEST_F(Network, a_broken_link_holds_its_flow_until_it_returns) {
   net.start(10_GB, on_link, log.note("a"));
-  engine.at(start_of_run + 4s, sim::Phase::failure, [&] { net.set_capacity(link, BytesPerSecond(0)); });
+  engine.at(start_of_run + 4s, sim::Phase::failure,
+            [&] { net.set_capacity(link, BytesPerSecond(0)); });
   engine.at(start_of_run + 10s, sim::Phase::failure, [&] { net.set_capacity(link, 2_GBps); });
   engine.run_until(start_of_run + 9s);
   EXPECT_DOUBLE_EQ(net.bytes_moved(link).value(), 4e9);
-  EXPECT_EQ(engine.pending(), 1u);                       // the repair; no completion is in sight
+  EXPECT_EQ(engine.pending(), 1u);  // the repair; no completion is in sight
   engine.run();
-  EXPECT_THAT(log.ends, ElementsAre(std::pair{"a", 13'000'000'000}));   // 6 GB left at 2 GB/s
+  EXPECT_THAT(log.ends, ElementsAre(std::pair{"a", 13'000'000'000}));  // 6 GB left at 2 GB/s
 }
 
 TEST_F(Network, a_withdrawn_flow_is_silent_but_what_moved_is_counted) {
@@ -97,7 +99,8 @@ TEST_F(Network, a_completion_may_withdraw_another_of_the_same_instant) {
   second = net.start(1_GB, on_link, log.note("second"));
   engine.run();
   EXPECT_TRUE(log.ends.empty());
-  EXPECT_NEAR(net.bytes_moved(link).value(), 2e9, 1e-3);  // it had all moved: withdrawn at its last instant
+  EXPECT_NEAR(net.bytes_moved(link).value(), 2e9,
+              1e-3);  // it had all moved: withdrawn at its last instant
 }
 
 TEST_F(Network, weights_count_in_the_bytes_of_a_link) {
@@ -140,7 +143,8 @@ TEST_F(Network, stopping_it_at_the_instant_of_completion_is_safe) {
 
 sim::Process save_with_deadline(sim::Engine& engine, FluidNetwork& net, LinkIndex link, Log& log) {
   const Loads path{{link, 1.0}};
-  const std::size_t first = co_await sim::any_of(engine, engine.delay(5s), net.transfer(10_GB, path));
+  const std::size_t first =
+      co_await sim::any_of(engine, engine.delay(5s), net.transfer(10_GB, path));
   log.note(first == 0 ? "deadline" : "saved")();
 }
 
@@ -179,11 +183,14 @@ TEST(FluidNetwork, bytes_in_are_bytes_out_whatever_happens) {
     sim::Engine engine{sim::Seed{seed}};
     FluidNetwork net{engine, "n"};
     std::vector<LinkIndex> links;
-    for (int i = 0; i < 5; ++i) links.push_back(net.add_link(BytesPerSecond(1e9 * static_cast<double>(1 + random() % 3)), "l"));
+    for (int i = 0; i < 5; ++i)
+      links.push_back(
+          net.add_link(BytesPerSecond(1e9 * static_cast<double>(1 + random() % 3)), "l"));
     std::vector<double> expected(5, 0.0);
     int ended = 0, started = 0;
     for (int i = 0; i < 80; ++i) {
-      const Time at = start_of_run + Duration(static_cast<std::int64_t>(random() % 4) * 500'000'000);
+      const Time at =
+          start_of_run + Duration(static_cast<std::int64_t>(random() % 4) * 500'000'000);
       const std::size_t a = random() % 5, b = (a + 1 + random() % 4) % 5;
       const Bytes bytes(static_cast<double>(random() % 1000) * 1e6);
       const std::size_t broken = random() % 5;
@@ -196,15 +203,18 @@ TEST(FluidNetwork, bytes_in_are_bytes_out_whatever_happens) {
         });
       });
       if (i % 8 == 0) {
-        engine.at(at, sim::Phase::failure, [&, broken] { net.set_capacity(links[broken], BytesPerSecond(0)); });
-        engine.at(at + 300ms, sim::Phase::failure, [&, broken] { net.set_capacity(links[broken], 1_GBps); });
+        engine.at(at, sim::Phase::failure,
+                  [&, broken] { net.set_capacity(links[broken], BytesPerSecond(0)); });
+        engine.at(at + 300ms, sim::Phase::failure,
+                  [&, broken] { net.set_capacity(links[broken], 1_GBps); });
       }
     }
     engine.run();
     EXPECT_EQ(started, 80);
     EXPECT_EQ(ended, 80);
     EXPECT_EQ(net.running(), 0u);
-    for (std::size_t l = 0; l < 5; ++l) EXPECT_NEAR(net.bytes_moved(links[l]).value(), expected[l], 1e-12 * expected[l]);
+    for (std::size_t l = 0; l < 5; ++l)
+      EXPECT_NEAR(net.bytes_moved(links[l]).value(), expected[l], 1e-12 * expected[l]);
   }
 }
 

@@ -23,7 +23,8 @@ std::string name_of(const testing::TestParamInfo<T>& test) {
   return test.param.name;
 }
 
-// ---- By hand ----------------------------------------------------------------------------------------
+// ---- By hand
+// ----------------------------------------------------------------------------------------
 
 struct Flow {
   double cap = any;
@@ -43,7 +44,8 @@ TEST_P(SharedLink, gives_these_rates) {
   std::vector<VarIndex> vars;
   for (const Flow& f : GetParam().flows) vars.push_back(net.add(Loads{{link, f.weight}}, f.cap));
   net.solve();
-  for (std::size_t i = 0; i < vars.size(); ++i) EXPECT_DOUBLE_EQ(net.rate(vars[i]), GetParam().rates[i]) << i;
+  for (std::size_t i = 0; i < vars.size(); ++i)
+    EXPECT_DOUBLE_EQ(net.rate(vars[i]), GetParam().rates[i]) << i;
   net.check_certificate(1e-14);
 }
 
@@ -52,11 +54,11 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"one_flow_takes_all", 10, {{}}, {10}},
         Case{"two_flows_share_equally", 10, {{}, {}}, {5, 5}},
-        Case{"a_capped_flow_leaves_the_rest", 10, {{2}, {}}, {2, 8}},        // 10 - 2
+        Case{"a_capped_flow_leaves_the_rest", 10, {{2}, {}}, {2, 8}},  // 10 - 2
         Case{"caps_that_do_not_bind_change_nothing", 10, {{6}, {7}}, {5, 5}},
         Case{"a_cap_of_zero_is_a_pause", 10, {{0}, {}}, {0, 10}},
-        Case{"three_flows_in_one_variable", 12, {{any, 3}, {}}, {3, 3}},     // (3 + 1) x = 12
-        Case{"fractions_of_a_flow", 12, {{any, 0.5}, {any, 1}}, {8, 8}},     // 1.5 x = 12
+        Case{"three_flows_in_one_variable", 12, {{any, 3}, {}}, {3, 3}},  // (3 + 1) x = 12
+        Case{"fractions_of_a_flow", 12, {{any, 0.5}, {any, 1}}, {8, 8}},  // 1.5 x = 12
         Case{"a_broken_link_stops_all", 0, {{}, {any, 2}}, {0, 0}}),
     name_of<Case>);
 
@@ -64,13 +66,14 @@ TEST(MaxMin, a_flow_over_two_links_is_held_by_the_busier_and_leaves_the_other_to
   MaxMin net;
   const LinkIndex a = net.add_link(10), b = net.add_link(10);
   const VarIndex both = net.add(Loads{{a}, {b}});
-  const VarIndex a1 = net.add(Loads{{a}}), a2 = net.add(Loads{{a}, {a, 1}});    // named twice: weight 2
+  const VarIndex a1 = net.add(Loads{{a}}),
+                 a2 = net.add(Loads{{a}, {a, 1}});  // named twice: weight 2
   const VarIndex b1 = net.add(Loads{{b}});
   net.solve();
-  EXPECT_DOUBLE_EQ(net.rate(both), 2.5);                 // a: (1 + 1 + 2) x = 10
+  EXPECT_DOUBLE_EQ(net.rate(both), 2.5);  // a: (1 + 1 + 2) x = 10
   EXPECT_DOUBLE_EQ(net.rate(a1), 2.5);
   EXPECT_DOUBLE_EQ(net.rate(a2), 2.5);
-  EXPECT_DOUBLE_EQ(net.rate(b1), 7.5);                   // 10 - 2.5
+  EXPECT_DOUBLE_EQ(net.rate(b1), 7.5);  // 10 - 2.5
   EXPECT_EQ(net.bottleneck(both), a);
   EXPECT_EQ(net.bottleneck(b1), b);
   EXPECT_DOUBLE_EQ(net.load(b), 10);
@@ -101,7 +104,7 @@ TEST(MaxMin, a_link_that_fails_and_returns_restores_the_rates) {
   EXPECT_EQ(net.rate(over), 0);
   EXPECT_DOUBLE_EQ(net.rate(on_a), 10);
   EXPECT_EQ(net.bottleneck(over), b);
-  net.set_capacity(b, 40);                               // more than it ever had
+  net.set_capacity(b, 40);  // more than it ever had
   net.solve();
   EXPECT_DOUBLE_EQ(net.rate(over), 5);
   EXPECT_DOUBLE_EQ(net.rate(on_a), 5);
@@ -136,7 +139,8 @@ TEST(MaxMin, the_certificate_refuses_rates_that_are_not_solved) {
   EXPECT_THROW(net.check_certificate(), CheckFailed);
 }
 
-// ---- Against textbook filling -----------------------------------------------------------------------
+// ---- Against textbook filling
+// -----------------------------------------------------------------------
 
 /// Random networks that live: arrivals, departures, failures to zero and back, caps, in batches.
 class Fuzz {
@@ -194,18 +198,26 @@ class Fuzz {
   double uniform() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
   double capacity() {
     switch (kind_) {
-      case 0: return 10;                                            // many ties
-      case 1: return static_cast<double>(pick(5));                  // small integers, zero among them
-      case 2: return std::exp(8 * uniform() - 4) * 1e9;
-      default: return 50e9;
+      case 0:
+        return 10;  // many ties
+      case 1:
+        return static_cast<double>(pick(5));  // small integers, zero among them
+      case 2:
+        return std::exp(8 * uniform() - 4) * 1e9;
+      default:
+        return 50e9;
     }
   }
   double weight() {
     switch (weights_) {
-      case 0: return 1;
-      case 1: return static_cast<double>(1 + pick(4));
-      case 2: return 1.0 / static_cast<double>(1 + pick(3));
-      default: return std::exp(8 * uniform() - 4);
+      case 0:
+        return 1;
+      case 1:
+        return static_cast<double>(1 + pick(4));
+      case 2:
+        return 1.0 / static_cast<double>(1 + pick(3));
+      default:
+        return std::exp(8 * uniform() - 4);
     }
   }
   double cap() { return pick(6) == 0 ? 0.0 : capacity() * uniform(); }
@@ -239,7 +251,7 @@ class Fuzz {
 struct Road {
   const char* name;
   MaxMin::Tuning tuning;
-  bool falls_back, repairs;                              // the road it is meant to take
+  bool falls_back, repairs;  // the road it is meant to take
 };
 class AgainstTextbook : public testing::TestWithParam<Road> {};
 
@@ -265,10 +277,23 @@ TEST_P(AgainstTextbook, rates_are_equal_after_every_batch) {
 INSTANTIATE_TEST_SUITE_P(
     MaxMin, AgainstTextbook,
     testing::Values(Road{"as_shipped", {}, true, true},
-                    Road{"repair_whatever_it_costs", {.guard_factor = 1e9, .guard_base = 1e9, .batch_fraction = 1e9}, false, true},
-                    Road{"guard_fires_at_once", {.guard_factor = 0, .guard_base = 0, .batch_fraction = 1e9}, true, false},
-                    Road{"guard_fires_midway", {.guard_factor = 0.1, .guard_base = 20, .batch_fraction = 1e9}, true, true},
-                    Road{"always_in_full", {.guard_factor = 0, .guard_base = 0, .batch_fraction = 0, .batch_least = 0}, false, false}),
+                    Road{"repair_whatever_it_costs",
+                         {.guard_factor = 1e9, .guard_base = 1e9, .batch_fraction = 1e9},
+                         false,
+                         true},
+                    Road{"guard_fires_at_once",
+                         {.guard_factor = 0, .guard_base = 0, .batch_fraction = 1e9},
+                         true,
+                         false},
+                    Road{"guard_fires_midway",
+                         {.guard_factor = 0.1, .guard_base = 20, .batch_fraction = 1e9},
+                         true,
+                         true},
+                    Road{
+                        "always_in_full",
+                        {.guard_factor = 0, .guard_base = 0, .batch_fraction = 0, .batch_least = 0},
+                        false,
+                        false}),
     name_of<Road>);
 
 TEST(MaxMin, the_order_within_a_batch_does_not_matter) {
@@ -292,7 +317,8 @@ TEST(MaxMin, the_order_within_a_batch_does_not_matter) {
       for (std::size_t i = 0; i < flows; ++i) result[i] = net.rate(vars[i]);
       std::shuffle(order.begin(), order.end(), random);
     }
-    for (std::size_t i = 0; i < flows; ++i) ASSERT_NEAR(rates[0][i], rates[1][i], 1e-12 * rates[0][i]);
+    for (std::size_t i = 0; i < flows; ++i)
+      ASSERT_NEAR(rates[0][i], rates[1][i], 1e-12 * rates[0][i]);
   }
 }
 
@@ -309,21 +335,25 @@ TEST(MaxMin, same_input_gives_the_same_bits) {
   EXPECT_EQ(results[0], results[1]);
 }
 
-// ---- Work and drift ---------------------------------------------------------------------------------
+// ---- Work and drift
+// ---------------------------------------------------------------------------------
 
-/// Flows that come and go over a two-level tree with hashed middle links, at a load where neighbours
-/// matter: the mixture of the published measurements of such solvers ("Poisson 0.5").
+/// Flows that come and go over a two-level tree with hashed middle links, at a load where
+/// neighbours matter: the mixture of the published measurements of such solvers ("Poisson 0.5").
 class Traffic {
  public:
   explicit Traffic(std::size_t hosts) : hosts_(hosts), spines_(hosts / 8) {
-    for (std::size_t i = 0; i < 2 * hosts; ++i) net.add_link(50e9);                    // NICs out, in
-    for (std::size_t i = 0; i < 2 * (hosts / 8) * spines_; ++i) net.add_link(50e9);    // leaf up, down
+    for (std::size_t i = 0; i < 2 * hosts; ++i) net.add_link(50e9);  // NICs out, in
+    for (std::size_t i = 0; i < 2 * (hosts / 8) * spines_; ++i)
+      net.add_link(50e9);  // leaf up, down
   }
   void arrive() {
-    const std::size_t from = random_() % hosts_, to = (from + 1 + random_() % (hosts_ - 1)) % hosts_;
+    const std::size_t from = random_() % hosts_,
+                      to = (from + 1 + random_() % (hosts_ - 1)) % hosts_;
     Loads loads{{LinkIndex(from)}, {LinkIndex(hosts_ + to)}};
     if (from / 8 != to / 8) {
-      const std::size_t spine = random_() % spines_, up = 2 * hosts_, down = up + hosts_ / 8 * spines_;
+      const std::size_t spine = random_() % spines_, up = 2 * hosts_,
+                        down = up + hosts_ / 8 * spines_;
       loads.push_back({LinkIndex(up + from / 8 * spines_ + spine)});
       loads.push_back({LinkIndex(down + to / 8 * spines_ + spine)});
     }
@@ -366,14 +396,17 @@ TEST(MaxMin, a_long_life_does_not_wear_the_sums) {
   for (int i = 0; i < 100; ++i) traffic.arrive();
   for (int i = 0; i < 200'000; ++i) {
     i % 2 == 0 ? traffic.arrive() : traffic.leave();
-    if (i % 1000 == 7) traffic.net.set_capacity(LinkIndex(static_cast<std::size_t>(i) % 64), i % 2000 == 7 ? 0 : 50e9);
+    if (i % 1000 == 7)
+      traffic.net.set_capacity(LinkIndex(static_cast<std::size_t>(i) % 64),
+                               i % 2000 == 7 ? 0 : 50e9);
     traffic.net.solve();
   }
   traffic.net.check_certificate(1e-12);
   std::vector<double> lived;
   for (const VarIndex v : traffic.vars) lived.push_back(traffic.net.rate(v));
   traffic.net.solve_from_scratch();
-  for (std::size_t i = 0; i < lived.size(); ++i) EXPECT_NEAR(lived[i], traffic.net.rate(traffic.vars[i]), 1e-12 * lived[i]);
+  for (std::size_t i = 0; i < lived.size(); ++i)
+    EXPECT_NEAR(lived[i], traffic.net.rate(traffic.vars[i]), 1e-12 * lived[i]);
 }
 
 }  // namespace

@@ -9,14 +9,20 @@
 /// Fabrics made by hand for the tests of collectives: links are numbered by formulas one can check.
 namespace trainyard::models {
 
-/// Leaves and spines; one GPU and one adapter a host, `hosts` of them a leaf. Paths between leaves are
-/// hashed by label, or sprayed over all spines.
+/// Leaves and spines; one GPU and one adapter a host, `hosts` of them a leaf. Paths between leaves
+/// are hashed by label, or sprayed over all spines.
 class LeafSpine final : public PathSource {
  public:
-  LeafSpine(std::size_t leaves, std::size_t hosts, std::size_t spines, bool is_sprayed, double nic_Bps = 50e9)
-      : capacities(2 * leaves * hosts + 2 * leaves * spines, nic_Bps), leaves_(leaves), hosts_(hosts), spines_(spines), is_sprayed_(is_sprayed) {}
+  LeafSpine(std::size_t leaves, std::size_t hosts, std::size_t spines, bool is_sprayed,
+            double nic_Bps = 50e9)
+      : capacities(2 * leaves * hosts + 2 * leaves * spines, nic_Bps),
+        leaves_(leaves),
+        hosts_(hosts),
+        spines_(spines),
+        is_sprayed_(is_sprayed) {}
 
-  void add_path(std::size_t from, std::size_t to, std::uint64_t label, double flows, LoadAccumulator& loads) const override {
+  void add_path(std::size_t from, std::size_t to, std::uint64_t label, double flows,
+                LoadAccumulator& loads) const override {
     loads.add(nic_out(from), flows);
     loads.add(nic_in(to), flows);
     const std::size_t a = from / hosts_, b = to / hosts_;
@@ -31,8 +37,12 @@ class LeafSpine final : public PathSource {
   }
   LinkIndex nic_out(std::size_t host) const { return LinkIndex(host); }
   LinkIndex nic_in(std::size_t host) const { return LinkIndex(leaves_ * hosts_ + host); }
-  LinkIndex up(std::size_t leaf, std::size_t spine) const { return LinkIndex(2 * leaves_ * hosts_ + leaf * spines_ + spine); }
-  LinkIndex down(std::size_t leaf, std::size_t spine) const { return LinkIndex(2 * leaves_ * hosts_ + leaves_ * spines_ + leaf * spines_ + spine); }
+  LinkIndex up(std::size_t leaf, std::size_t spine) const {
+    return LinkIndex(2 * leaves_ * hosts_ + leaf * spines_ + spine);
+  }
+  LinkIndex down(std::size_t leaf, std::size_t spine) const {
+    return LinkIndex(2 * leaves_ * hosts_ + leaves_ * spines_ + leaf * spines_ + spine);
+  }
   std::vector<Member> hosts_in(const std::vector<std::size_t>& order) const {
     std::vector<Member> group;
     for (const std::size_t h : order) group.push_back({h, h, h});
@@ -46,23 +56,26 @@ class LeafSpine final : public PathSource {
   bool is_sprayed_;
 };
 
-/// Nodes of g GPUs with an adapter each; adapter j of every node is on the leaf of rail j. Between rails
-/// one wide link out of and into each rail.
+/// Nodes of g GPUs with an adapter each; adapter j of every node is on the leaf of rail j. Between
+/// rails one wide link out of and into each rail.
 class Rails final : public PathSource {
  public:
-  Rails(std::size_t nodes, std::size_t g, double scale_up_Bps, double nic_Bps = 50e9) : nodes_(nodes), g_(g) {
+  Rails(std::size_t nodes, std::size_t g, double scale_up_Bps, double nic_Bps = 50e9)
+      : nodes_(nodes), g_(g) {
     capacities.assign(2 * nodes * g, nic_Bps);
     capacities.resize(4 * nodes * g, scale_up_Bps);
     capacities.resize(4 * nodes * g + 2 * g, 1e15);
   }
-  void add_path(std::size_t from, std::size_t to, std::uint64_t, double flows, LoadAccumulator& loads) const override {
+  void add_path(std::size_t from, std::size_t to, std::uint64_t, double flows,
+                LoadAccumulator& loads) const override {
     loads.add(nic_out(from), flows);
     loads.add(nic_in(to), flows);
     if (from % g_ == to % g_) return;
     loads.add(LinkIndex(4 * nodes_ * g_ + from % g_), flows);
     loads.add(LinkIndex(4 * nodes_ * g_ + g_ + to % g_), flows);
   }
-  void add_scale_up(std::size_t from, std::size_t to, double flows, LoadAccumulator& loads) const override {
+  void add_scale_up(std::size_t from, std::size_t to, double flows,
+                    LoadAccumulator& loads) const override {
     loads.add(gpu_out(from), flows);
     loads.add(gpu_in(to), flows);
   }

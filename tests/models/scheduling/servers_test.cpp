@@ -21,7 +21,9 @@ class Holder final : public ServerHolder {
  public:
   explicit Holder(std::size_t number) : number_(number) {}
   std::size_t number() const override { return number_; }
-  void on_strike(const Strike& strike) override { struck.emplace_back(strike.servers.begin(), strike.servers.end()); }
+  void on_strike(const Strike& strike) override {
+    struck.emplace_back(strike.servers.begin(), strike.servers.end());
+  }
   void on_granted(HostId server, HostId) override { held.push_back(server); }
 
   std::vector<HostId> held;
@@ -33,7 +35,11 @@ class Holder final : public ServerHolder {
 
 // Eight servers of two GPUs, two leaves to a pod, two servers to a leaf; the last two are spares.
 PoolShape eight() {
-  return {.servers = 8, .gpus_per_server = 2, .nics_per_server = 1, .spares = 2, .leaf = {0, 0, 1, 1, 2, 2, 3, 3},
+  return {.servers = 8,
+          .gpus_per_server = 2,
+          .nics_per_server = 1,
+          .spares = 2,
+          .leaf = {0, 0, 1, 1, 2, 2, 3, 3},
           .pod = {0, 0, 0, 0, 1, 1, 1, 1}};
 }
 
@@ -71,7 +77,7 @@ TEST(ServerPool, a_gang_is_packed_from_the_front_and_leaves_the_spares) {
   Holder a(0), b(1);
   rig.pool.ask_gang(b, 2);
   rig.pool.ask_gang(a, 3);
-  EXPECT_TRUE(a.held.empty());   // granted in phase decision, by number, not by who asked first
+  EXPECT_TRUE(a.held.empty());  // granted in phase decision, by number, not by who asked first
   rig.run_to(1s);
   EXPECT_THAT(indices(a.held), ElementsAre(0, 1, 2));
   EXPECT_THAT(indices(b.held), ElementsAre(3, 4));
@@ -101,20 +107,20 @@ TEST(ServerPool, a_gang_that_does_not_fit_lets_no_later_one_pass) {
 
 TEST(ServerPool, the_nearest_spare_is_taken_then_an_unallocated_server) {
   PoolShape shape = eight();
-  shape.spares = 4;              // 4..7, all in pod 1
+  shape.spares = 4;  // 4..7, all in pod 1
   Rig rig(shape);
   Holder a(0);
   rig.pool.ask_gang(a, 2);
   rig.run_to(1s);
-  rig.pool.ask_instead_of(a, HostId(7));   // same leaf, lowest number: 6
+  rig.pool.ask_instead_of(a, HostId(7));  // same leaf, lowest number: 6
   rig.run_to(2s);
-  rig.pool.ask_instead_of(a, HostId(7));   // itself is on that leaf
+  rig.pool.ask_instead_of(a, HostId(7));  // itself is on that leaf
   rig.run_to(3s);
-  rig.pool.ask_instead_of(a, HostId(6));   // same pod: 4
+  rig.pool.ask_instead_of(a, HostId(6));  // same pod: 4
   rig.run_to(4s);
-  rig.pool.ask_instead_of(a, HostId(0));   // far away: 5 is the last spare
+  rig.pool.ask_instead_of(a, HostId(0));  // far away: 5 is the last spare
   rig.run_to(5s);
-  rig.pool.ask_instead_of(a, HostId(0));   // no spare: 2 and 3 are unallocated
+  rig.pool.ask_instead_of(a, HostId(0));  // no spare: 2 and 3 are unallocated
   rig.run_to(6s);
   EXPECT_THAT(indices(a.held), ElementsAre(0, 1, 6, 7, 4, 5, 2));
 }
@@ -124,12 +130,12 @@ TEST(ServerPool, a_broken_server_stays_with_its_job_until_released_and_comes_bac
   Holder a(0);
   rig.pool.ask_gang(a, 6);
   rig.run_to(10s);
-  rig.fail(rig.gpu, 7, 100s);    // GPU 7 is in server 3
+  rig.fail(rig.gpu, 7, 100s);  // GPU 7 is in server 3
   ASSERT_EQ(a.struck.size(), 1u);
   EXPECT_THAT(indices(a.struck[0]), ElementsAre(3));
   EXPECT_EQ(rig.pool.down_servers(), 0);
   rig.run_to(20s);
-  rig.pool.release(a, HostId(3));          // repair starts here: back at 120 s
+  rig.pool.release(a, HostId(3));  // repair starts here: back at 120 s
   rig.pool.ask_instead_of(a, HostId(3));
   rig.run_to(120s - 1ns);
   EXPECT_EQ(rig.pool.down_servers(), 1);
@@ -138,7 +144,8 @@ TEST(ServerPool, a_broken_server_stays_with_its_job_until_released_and_comes_bac
   EXPECT_EQ(rig.pool.down_servers(), 0);
   EXPECT_EQ(rig.pool.spare_servers(), 2);
   EXPECT_DOUBLE_EQ(rig.server_s(Account::down_repair), 100);
-  EXPECT_DOUBLE_EQ(rig.server_s(Account::spare_idle), 20 + 120);   // server 6 until it was taken, 7 all along
+  EXPECT_DOUBLE_EQ(rig.server_s(Account::spare_idle),
+                   20 + 120);  // server 6 until it was taken, 7 all along
   EXPECT_DOUBLE_EQ(rig.server_s(Account::unallocated), 0);
 }
 
@@ -147,7 +154,7 @@ TEST(ServerPool, an_idle_server_goes_to_repair_at_once_but_not_for_software) {
   rig.run_to(10s);
   rig.fail(rig.software, 2, 50s);
   EXPECT_EQ(rig.pool.down_servers(), 0);
-  rig.fail(rig.gpu, 14, 50s);              // spare server 7
+  rig.fail(rig.gpu, 14, 50s);  // spare server 7
   EXPECT_EQ(rig.pool.down_servers(), 1);
   EXPECT_EQ(rig.pool.spare_servers(), 1);
   rig.run_to(100s);
@@ -173,28 +180,28 @@ TEST(ServerPool, several_broken_parts_are_repaired_side_by_side) {
 TEST(ServerPool, a_leaf_takes_its_servers_and_strikes_each_job_once) {
   Rig rig;
   Holder a(0), b(1);
-  rig.pool.ask_gang(a, 3);       // 0 1 2
-  rig.pool.ask_gang(b, 1);       // 3
+  rig.pool.ask_gang(a, 3);  // 0 1 2
+  rig.pool.ask_gang(b, 1);  // 3
   rig.run_to(10s);
-  rig.fail(rig.leaf, 1, 100s);   // servers 2 and 3, until 110 s
+  rig.fail(rig.leaf, 1, 100s);  // servers 2 and 3, until 110 s
   ASSERT_EQ(a.struck.size(), 1u);
   ASSERT_EQ(b.struck.size(), 1u);
   EXPECT_THAT(indices(a.struck[0]), ElementsAre(2));
   EXPECT_THAT(indices(b.struck[0]), ElementsAre(3));
   rig.run_to(50s);
-  rig.pool.release(a, HostId(2));          // off the network for 60 s more
+  rig.pool.release(a, HostId(2));  // off the network for 60 s more
   EXPECT_EQ(rig.pool.down_servers(), 1);
   rig.run_to(200s);
   EXPECT_EQ(rig.pool.down_servers(), 0);
   EXPECT_DOUBLE_EQ(rig.server_s(Account::down_connected), 60);
-  rig.pool.release(b, HostId(3));          // the leaf is back by then: nothing to wait for
+  rig.pool.release(b, HostId(3));  // the leaf is back by then: nothing to wait for
   EXPECT_EQ(rig.pool.down_servers(), 0);
 }
 
 TEST(ServerPool, a_repaired_server_waits_for_its_leaf_and_an_idle_leaf_goes_down_whole) {
   Rig rig;
-  rig.fail(rig.gpu, 4, 30s);     // server 2: in repair until 30 s
-  rig.fail(rig.leaf, 1, 100s);   // servers 2 and 3 until 100 s
+  rig.fail(rig.gpu, 4, 30s);    // server 2: in repair until 30 s
+  rig.fail(rig.leaf, 1, 100s);  // servers 2 and 3 until 100 s
   EXPECT_EQ(rig.pool.down_servers(), 2);
   rig.run_to(100s - 1ns);
   EXPECT_EQ(rig.pool.down_servers(), 2);
@@ -221,7 +228,7 @@ TEST(ServerPool, replacements_go_before_gangs_and_older_before_younger) {
   rig.pool.ask_gang(a, 6);
   rig.run_to(1s);
   rig.fail(rig.gpu, 12, 500s);
-  rig.fail(rig.gpu, 14, 500s);             // both spares are down
+  rig.fail(rig.gpu, 14, 500s);  // both spares are down
   rig.pool.ask_gang(c, 1);
   rig.run_to(2s);
   rig.pool.ask_instead_of(b, HostId(5));

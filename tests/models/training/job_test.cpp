@@ -24,7 +24,9 @@ void expect_accounts(const Job& job, std::map<Account, Duration> expected, Durat
       << double(in_steps(job.ledger())) / 16e9 << " s in kept steps";
 }
 
-double s(std::optional<Time> t) { return t ? to_seconds(*t) : -1; }
+double s(std::optional<Time> t) {
+  return t ? to_seconds(*t) : -1;
+}
 
 // Start-up 0-5; then 10 steps and a save of 2 s, again and again: 5-15-17-27-29-39-41...
 TEST(Job, an_undisturbed_life) {
@@ -32,7 +34,7 @@ TEST(Job, an_undisturbed_life) {
   Job& job = life.add(spec_by_hand());
   life.run_and_close(35s);
   expect_accounts(job, {{Account::restart, 5s}, {Account::checkpoint_stall, 4s}}, 26s);
-  EXPECT_EQ(per_gpu(job.ledger(), Account::useful, 16), 10'400ms);          // 0.4 of 26 s
+  EXPECT_EQ(per_gpu(job.ledger(), Account::useful, 16), 10'400ms);  // 0.4 of 26 s
   EXPECT_EQ(per_gpu(job.ledger(), Account::exposed_dp, 16), 5'200ms);
   const JobStats stats = job.stats();
   EXPECT_EQ(stats.state, "running");
@@ -53,7 +55,7 @@ TEST(Job, an_undisturbed_life) {
 TEST(Job, stops_after_its_last_step_and_gives_its_servers_back) {
   Life life;
   JobSpec spec = spec_by_hand();
-  spec.steps = 12;                     // 5-15, save -17, two more: 19
+  spec.steps = 12;  // 5-15, save -17, two more: 19
   Job& job = life.add(spec);
   life.run_and_close(100s);
   expect_accounts(job, {{Account::restart, 5s}, {Account::checkpoint_stall, 2s}}, 12s);
@@ -67,23 +69,24 @@ TEST(Job, stops_after_its_last_step_and_gives_its_servers_back) {
 TEST(Job, waits_for_its_submission_and_for_the_servers_of_another) {
   Life life;
   JobSpec first = spec_by_hand(), second = spec_by_hand();
-  first.steps = 12;                    // done at 19 s
+  first.steps = 12;  // done at 19 s
   second.start = 10s;
   life.add(first, false, "first");
   Job& job = life.add(second, false, "second");
-  life.run_and_close(30s);             // start-up 19-24, 6 steps
+  life.run_and_close(30s);  // start-up 19-24, 6 steps
   EXPECT_EQ(job.stats().queued, 9s);
   EXPECT_EQ(job.stats().wall, 11s);
   EXPECT_DOUBLE_EQ(job.stats().goodput, 6.0 / 11);
   EXPECT_DOUBLE_EQ(job.stats().ettr, 6.0 / 20);
 }
 
-// 30.5 s: one step (29-30) and a half since the save that completed at 29. Found at 34.5, replaced until 37.5 by the
-// spare, start-up until 42.5, load until 43.5, train to 53.5, save to 55.5, 4.5 s more.
+// 30.5 s: one step (29-30) and a half since the save that completed at 29. Found at 34.5, replaced
+// until 37.5 by the spare, start-up until 42.5, load until 43.5, train to 53.5, save to 55.5, 4.5 s
+// more.
 TEST(Job, a_crash_costs_detection_replacement_start_up_load_and_lost_work) {
   Life life;
   Job& job = life.add(spec_by_hand());
-  life.fail_at(30500ms, life.crash(), 11);       // GPU 3 of server 1
+  life.fail_at(30500ms, life.crash(), 11);  // GPU 3 of server 1
   life.run_and_close(60s);
   expect_accounts(job,
                   {{Account::restart, 5s + 3s + 5s + 1s},
@@ -110,7 +113,8 @@ TEST(Job, a_crash_costs_detection_replacement_start_up_load_and_lost_work) {
   EXPECT_EQ(row.server, HostId(1));
   EXPECT_EQ(row.lost_steps, 1);
   EXPECT_EQ(row.lost_time, 1500ms);
-  EXPECT_EQ(job.servers(), (std::vector<HostId>{HostId(0), HostId(2)}));   // the same rank, another server
+  EXPECT_EQ(job.servers(),
+            (std::vector<HostId>{HostId(0), HostId(2)}));  // the same rank, another server
 }
 
 TEST(Job, its_segments_tell_the_story_without_gaps) {
@@ -120,11 +124,14 @@ TEST(Job, its_segments_tell_the_story_without_gaps) {
   life.run_and_close(60s);
   std::string story;
   for (const SegmentRow& row : job.segments())
-    story += std::string(name_of(row.state)) + " " + std::to_string(row.end.time_since_epoch() / 100ms) + " " +
-             std::to_string(row.steps) + "; ";
+    story += std::string(name_of(row.state)) + " " +
+             std::to_string(row.end.time_since_epoch() / 100ms) + " " + std::to_string(row.steps) +
+             "; ";
   EXPECT_EQ(story,
-            "starting 50 0; training 150 10; saving 170 0; training 270 10; saving 290 0; training 305 1; "
-            "detecting 345 0; replacing 375 0; starting 425 0; loading 435 0; training 535 10; saving 555 0; "
+            "starting 50 0; training 150 10; saving 170 0; training 270 10; saving 290 0; training "
+            "305 1; "
+            "detecting 345 0; replacing 375 0; starting 425 0; loading 435 0; training 535 10; "
+            "saving 555 0; "
             "training 600 4; ");
   for (std::size_t i = 1; i < job.segments().size(); ++i)
     EXPECT_EQ(job.segments()[i - 1].end, job.segments()[i].start);
@@ -142,8 +149,8 @@ TEST(Job, the_log_names_the_cause_of_everything_that_follows) {
   std::vector<std::string> chain;
   for (sim::EventIndex e(last); e.is_valid(); e = log.events()[e.index()].cause)
     chain.push_back(log.kinds()[log.events()[e.index()].kind.index()].name);
-  EXPECT_THAT(chain, testing::ElementsAre("job training", "job starting", "servers let go", "failure found",
-                                          "job struck", "crash failed"));
+  EXPECT_THAT(chain, testing::ElementsAre("job training", "job starting", "servers let go",
+                                          "failure found", "job struck", "crash failed"));
 }
 
 // Both sides of the instant at which the second save is complete (29 s).
@@ -153,8 +160,8 @@ TEST(Job, a_save_that_is_struck_before_it_is_complete_is_no_checkpoint) {
     Life life;
     Job& job = life.add(spec_by_hand());
     life.fail_at(29s + offset, life.crash(), 0);
-    life.run_and_close(29s + offset + 12s);      // detection 4, replace 3, start-up 5: then it loads
-    const bool is_safe = offset > 0ns;           // at the same instant the failure comes first
+    life.run_and_close(29s + offset + 12s);  // detection 4, replace 3, start-up 5: then it loads
+    const bool is_safe = offset > 0ns;       // at the same instant the failure comes first
     EXPECT_EQ(job.stats().steps_kept, is_safe ? 20 : 10);
     EXPECT_EQ(job.stats().saves_lost, is_safe ? 0 : 1);
     EXPECT_EQ(job.checkpoints()[1].is_lost, !is_safe);
@@ -170,9 +177,10 @@ TEST(Job, a_save_that_is_struck_before_it_is_complete_is_no_checkpoint) {
 TEST(Job, without_any_checkpoint_it_starts_over_and_loads_nothing) {
   Life life;
   Job& job = life.add(spec_by_hand());
-  life.fail_at(14s, life.crash(), 0);            // 9 steps; found 18, replaced 21, started 26
+  life.fail_at(14s, life.crash(), 0);  // 9 steps; found 18, replaced 21, started 26
   life.run_and_close(30s);
-  expect_accounts(job, {{Account::restart, 13s}, {Account::detection, 4s}, {Account::lost_work, 9s}}, 4s);
+  expect_accounts(
+      job, {{Account::restart, 13s}, {Account::detection, 4s}, {Account::lost_work, 9s}}, 4s);
 }
 
 // Stall 15-16, drain 16-18, then every 11 s: 26-27, drain 27-29.
@@ -191,7 +199,7 @@ TEST(Job, an_asynchronous_save_drains_behind_training) {
     EXPECT_DOUBLE_EQ(s(job.checkpoints()[1].start), 26);
     EXPECT_EQ(job.stats().saves_late, 0);
   }
-  for (const Duration offset : {-1ns, 1ns}) {    // both sides of the end of the first drain
+  for (const Duration offset : {-1ns, 1ns}) {  // both sides of the end of the first drain
     Life life;
     Job& job = life.add(spec);
     life.fail_at(18s + offset, life.crash(), 0);
@@ -202,8 +210,9 @@ TEST(Job, an_asynchronous_save_drains_behind_training) {
   }
 }
 
-// The drain takes 25 s (16-41), so the save due at 26 waits. At 41 s a step ends: saved at once. With half a second
-// more the drain ends in the middle of a step, and the save waits for its end at 42.
+// The drain takes 25 s (16-41), so the save due at 26 waits. At 41 s a step ends: saved at once.
+// With half a second more the drain ends in the middle of a step, and the save waits for its end
+// at 42.
 TEST(Job, saves_that_pile_up_wait_for_the_drain_and_are_counted) {
   JobSpec spec = spec_by_hand();
   spec.checkpoint.mode = SaveMode::asynchronous;
@@ -227,7 +236,7 @@ TEST(Job, a_save_that_is_due_as_the_drain_ends_is_not_late) {
   spec.checkpoint.mode = SaveMode::asynchronous;
   spec.checkpoint.stall = 1s;
   LifeSetup setup;
-  setup.store = {10_GBps, 100_GBps, 200_GBps, 0s};   // drain 16-26, due at 26
+  setup.store = {10_GBps, 100_GBps, 200_GBps, 0s};  // drain 16-26, due at 26
   for (const sim::TieOrder ties : {sim::TieOrder::as_scheduled, sim::TieOrder::shuffled}) {
     setup.ties = ties;
     Life life(setup);
@@ -239,7 +248,8 @@ TEST(Job, a_save_that_is_due_as_the_drain_ends_is_not_late) {
   }
 }
 
-// No spare: the broken server leaves at 37.5 s, is repaired until 137.5 s and comes back to the same job.
+// No spare: the broken server leaves at 37.5 s, is repaired until 137.5 s and comes back to the
+// same job.
 TEST(Job, without_spares_it_waits_for_the_repair) {
   LifeSetup setup;
   setup.pool.servers = 2;
@@ -252,8 +262,9 @@ TEST(Job, without_spares_it_waits_for_the_repair) {
   life.run_to(100s);
   EXPECT_EQ(job.state(), JobState::waiting);
   EXPECT_EQ(job.stats().state, "waiting: for 1 of 2 servers; 0 spare, 0 unallocated, 1 down");
-  life.run_and_close(150s);                      // start-up -142.5, load -143.5, 6.5 s
-  EXPECT_EQ(per_gpu(job.ledger(), Account::waiting_for_nodes, 8), 100s);   // of the one server it held
+  life.run_and_close(150s);  // start-up -142.5, load -143.5, 6.5 s
+  EXPECT_EQ(per_gpu(job.ledger(), Account::waiting_for_nodes, 8),
+            100s);  // of the one server it held
   EXPECT_EQ(per_gpu(life.pool.ledger(), Account::down_repair, 8), 100s);
   EXPECT_EQ(job.stats().step_time, 20s + 6500ms);
   EXPECT_EQ(job.servers(), (std::vector<HostId>{HostId(0), HostId(1)}));
@@ -263,7 +274,7 @@ TEST(Job, a_hang_is_found_by_the_watchdog) {
   Life life;
   Job& job = life.add(spec_by_hand());
   life.fail_at(30500ms, life.failure_class("hang", Effect::hang, 20s), 11);
-  life.run_and_close(60s);                       // found 50.5, replaced 53.5, start-up -58.5, load -59.5
+  life.run_and_close(60s);  // found 50.5, replaced 53.5, start-up -58.5, load -59.5
   expect_accounts(job,
                   {{Account::restart, 14s},
                    {Account::detection, 20s},
@@ -272,8 +283,9 @@ TEST(Job, a_hang_is_found_by_the_watchdog) {
                   20500ms);
 }
 
-// 30.25 s: a quarter of the second step is done, the rest takes 1.5 s at half speed; then steps of 2 s end at 31.75,
-// 33.75, 35.75, 37.75. Found at 38.25: 5 steps and 0.5 s are lost. Replaced at 41.25, start-up 46.25, load 47.25.
+// 30.25 s: a quarter of the second step is done, the rest takes 1.5 s at half speed; then steps of
+// 2 s end at 31.75, 33.75, 35.75, 37.75. Found at 38.25: 5 steps and 0.5 s are lost. Replaced
+// at 41.25, start-up 46.25, load 47.25.
 TEST(Job, a_slow_member_slows_the_job_until_it_is_found_and_replaced) {
   Life life;
   Job& job = life.add(spec_by_hand());
@@ -284,7 +296,9 @@ TEST(Job, a_slow_member_slows_the_job_until_it_is_found_and_replaced) {
   EXPECT_EQ(job.placement().slow, (std::vector<SlowGpu>{{11, 0.5}}));
   life.run_and_close(50s);
   expect_accounts(job,
-                  {{Account::restart, 5s + 3s + 5s + 1s}, {Account::checkpoint_stall, 4s}, {Account::lost_work, 9250ms}},
+                  {{Account::restart, 5s + 3s + 5s + 1s},
+                   {Account::checkpoint_stall, 4s},
+                   {Account::lost_work, 9250ms}},
                   20s + 2750ms);
   EXPECT_EQ(job.interruptions()[0].lost_steps, 5);
   EXPECT_DOUBLE_EQ(s(job.interruptions()[0].found), 38.25);
@@ -298,10 +312,10 @@ TEST(Job, what_is_saved_while_it_is_slow_is_kept_and_its_time_is_in_the_slow_acc
   FailureClass& slow = life.failure_class("slow", Effect::slow, 1h);
   slow.spec.speed = 0.5;
   slow.spec.component = Component::server;
-  life.fail_at(29s, slow, 0);                    // exactly between the save and the next step
+  life.fail_at(29s, slow, 0);  // exactly between the save and the next step
   life.run_to(30s);
   EXPECT_EQ(job.placement().slow.size(), 8u);
-  life.run_and_close(41s);                       // 5 steps of 2 s, then the save 39-41
+  life.run_and_close(41s);  // 5 steps of 2 s, then the save 39-41
   EXPECT_EQ(job.stats().steps_kept, 25);
   EXPECT_EQ(per_gpu(job.ledger(), Account::slow, 16), 5s);
   EXPECT_DOUBLE_EQ(job.stats().step_s, 30.0 / 25);
@@ -311,7 +325,7 @@ TEST(Job, software_restarts_in_place) {
   Life life;
   Job& job = life.add(spec_by_hand());
   life.fail_at(30500ms, life.failure_class("software", Effect::crash, 4s, false), 11);
-  life.run_and_close(60s);                       // found 34.5, start-up -39.5, load -40.5, -50.5, save -52.5
+  life.run_and_close(60s);  // found 34.5, start-up -39.5, load -40.5, -50.5, save -52.5
   expect_accounts(job,
                   {{Account::restart, 11s},
                    {Account::detection, 4s},
@@ -322,7 +336,8 @@ TEST(Job, software_restarts_in_place) {
   EXPECT_EQ(life.pool.down_servers(), 0);
 }
 
-// The second crash strikes during the start-up (37.5-42.5): found at 44, replaced at 47, start-up 52, load 53.
+// The second crash strikes during the start-up (37.5-42.5): found at 44, replaced at 47, start-up
+// 52, load 53.
 TEST(Job, a_crash_during_start_up_begins_the_recovery_again) {
   LifeSetup setup;
   setup.pool = {.servers = 4, .gpus_per_server = 8, .nics_per_server = 8, .spares = 2};
@@ -349,8 +364,8 @@ TEST(Job, a_crash_during_the_load_begins_the_recovery_again) {
   Life life;
   Job& job = life.add(spec_by_hand());
   const FailureClass& software = life.failure_class("software", Effect::crash, 4s, false);
-  life.fail_at(30500ms, software, 11);           // load 39.5-40.5
-  life.fail_at(40s, software, 3);                // found 44, start-up 49, load 50
+  life.fail_at(30500ms, software, 11);  // load 39.5-40.5
+  life.fail_at(40s, software, 3);       // found 44, start-up 49, load 50
   life.run_and_close(55s);
   expect_accounts(job,
                   {{Account::restart, 5s + 5500ms + 6s},
@@ -360,8 +375,8 @@ TEST(Job, a_crash_during_the_load_begins_the_recovery_again) {
                   25s);
 }
 
-// Struck again while it is broken anyhow: in detection the earlier finding counts, in replacement the examination
-// finds it; both servers leave at once.
+// Struck again while it is broken anyhow: in detection the earlier finding counts, in replacement
+// the examination finds it; both servers leave at once.
 TEST(Job, failures_before_the_restart_are_dealt_with_together) {
   for (const Duration second : {32s, 36s}) {
     LifeSetup setup;
@@ -371,7 +386,7 @@ TEST(Job, failures_before_the_restart_are_dealt_with_together) {
     const FailureClass& crash = life.crash();
     life.fail_at(30500ms, crash, 11);
     life.fail_at(second, crash, 3);
-    life.run_and_close(60s);                     // as if there had been one
+    life.run_and_close(60s);  // as if there had been one
     expect_accounts(job,
                     {{Account::restart, 14s},
                      {Account::detection, 4s},
@@ -383,8 +398,9 @@ TEST(Job, failures_before_the_restart_are_dealt_with_together) {
   }
 }
 
-// While the job is stopped a slow member does no harm and is found at once; during a start-up it does not disturb
-// that, and is found later: training 43.5, two steps of 2 s, found at 48, replaced 51, start-up 56, load 57.
+// While the job is stopped a slow member does no harm and is found at once; during a start-up it
+// does not disturb that, and is found later: training 43.5, two steps of 2 s, found at 48, replaced
+// 51, start-up 56, load 57.
 TEST(Job, a_member_that_turns_slow_during_a_recovery) {
   for (const Duration second : {36s, 40s}) {
     LifeSetup setup;
@@ -415,7 +431,7 @@ TEST(Job, a_quick_crash_ends_the_slow_detection_of_a_hang) {
   Life life(setup);
   Job& job = life.add(spec_by_hand());
   life.fail_at(30500ms, life.failure_class("hang", Effect::hang, 600s), 11);
-  life.fail_at(50s, life.crash(), 3);            // found at 54
+  life.fail_at(50s, life.crash(), 3);  // found at 54
   life.run_and_close(60s);
   EXPECT_EQ(per_gpu(job.ledger(), Account::detection, 16), 23500ms);
   EXPECT_EQ(life.pool.down_servers(), 2);
@@ -430,18 +446,22 @@ TEST(Job, a_member_that_breaks_while_it_waits_leaves_too) {
   Life life(setup);
   Job& job = life.add(spec_by_hand());
   const FailureClass& crash = life.crash();
-  life.fail_at(30500ms, crash, 11);              // server 1 leaves at 37.5, back at 137.5
-  life.fail_at(50s, crash, 3);                   // server 0 leaves at once, back at 150
+  life.fail_at(30500ms, crash, 11);  // server 1 leaves at 37.5, back at 137.5
+  life.fail_at(50s, crash, 3);       // server 0 leaves at once, back at 150
   life.run_to(60s);
   EXPECT_EQ(job.servers_held(), 0);
-  life.run_and_close(160s);                      // start-up 155, load 156
+  life.run_and_close(160s);  // start-up 155, load 156
   EXPECT_EQ(job.stats().step_time, 24s);
   EXPECT_EQ(per_gpu(job.ledger(), Account::waiting_for_nodes, 8), 12500ms + 12500ms);
 }
 
 TEST(Job, a_leaf_switch_takes_all_its_servers) {
   LifeSetup setup;
-  setup.pool = {.servers = 4, .gpus_per_server = 8, .nics_per_server = 8, .spares = 2, .leaf = {0, 0, 1, 1},
+  setup.pool = {.servers = 4,
+                .gpus_per_server = 8,
+                .nics_per_server = 8,
+                .spares = 2,
+                .leaf = {0, 0, 1, 1},
                 .pod = {0, 0, 0, 0}};
   Life life(setup);
   Job& job = life.add(spec_by_hand());
@@ -449,7 +469,7 @@ TEST(Job, a_leaf_switch_takes_all_its_servers) {
   leaf.spec.component = Component::leaf_switch;
   life.fail_at(30500ms, leaf, 0);
   life.run_and_close(60s);
-  EXPECT_EQ(job.stats().interruptions, 1);       // one failure, one interruption
+  EXPECT_EQ(job.stats().interruptions, 1);  // one failure, one interruption
   EXPECT_EQ(job.interruptions()[0].servers, 2);
   EXPECT_EQ(job.servers(), (std::vector<HostId>{HostId(2), HostId(3)}));
   EXPECT_EQ(per_gpu(life.pool.ledger(), Account::down_connected, 16), 22500ms);
@@ -468,9 +488,10 @@ TEST(Job, gpus_of_a_last_server_that_it_does_not_use_are_unallocated) {
 TEST(Job, that_cannot_start_is_stalled_and_says_why) {
   Life life;
   JobSpec large = spec_by_hand();
-  large.gpus = 24;                               // 3 servers; one of the 3 is a spare
+  large.gpus = 24;  // 3 servers; one of the 3 is a spare
   Job& job = life.add(large);
-  Job homeless(life.engine, *life.recorder, life.pool, nullptr, life.steps, {"homeless", 7, spec_by_hand(), 100_GB});
+  Job homeless(life.engine, *life.recorder, life.pool, nullptr, life.steps,
+               {"homeless", 7, spec_by_hand(), 100_GB});
   life.run_and_close(1000h);
   homeless.close();
   EXPECT_EQ(job.stats().state, "stalled: needs 3 servers, the cluster has 2 besides its spares");
@@ -499,23 +520,29 @@ TEST(Job, asks_for_its_profile_only_when_something_changed) {
   job.refresh_profile();
   life.run_to(1001s);
   EXPECT_EQ(life.steps.asked, 2);
-  EXPECT_LT(life.engine.events_processed(), 350u);   // 83 rounds of train and save, not 1000 steps
+  EXPECT_LT(life.engine.events_processed(), 350u);  // 83 rounds of train and save, not 1000 steps
 }
 
 // --- properties ----------------------------------------------------------------------------------
 
 /// A busy cluster: three jobs, two savers of each kind, all effects, leaf switches, few spares.
 struct Busy {
-  explicit Busy(std::uint64_t seed, sim::TieOrder ties = sim::TieOrder::as_scheduled, bool every_step = false) {
+  explicit Busy(std::uint64_t seed, sim::TieOrder ties = sim::TieOrder::as_scheduled,
+                bool every_step = false) {
     LifeSetup setup;
     setup.seed = seed;
     setup.ties = ties;
     setup.step = 700ms;
-    setup.pool = {.servers = 14, .gpus_per_server = 4, .nics_per_server = 2, .spares = std::int64_t(seed % 3),
-                  .leaf = {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4}, .pod = {}};
+    setup.pool = {.servers = 14,
+                  .gpus_per_server = 4,
+                  .nics_per_server = 2,
+                  .spares = std::int64_t(seed % 3),
+                  .leaf = {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4},
+                  .pod = {}};
     life = std::make_unique<Life>(setup);
 
-    const auto add = [&](const char* name, Component component, Duration mean, Effect effect, Duration detection) {
+    const auto add = [&](const char* name, Component component, Duration mean, Effect effect,
+                         Duration detection) {
       FailureClassSpec& c = classes[name];
       c.component = component;
       c.lifetime.mean = mean;
@@ -561,8 +588,10 @@ struct Busy {
     print(life->pool.ledger());
     for (const auto& job : life->jobs) {
       const JobStats stats = job->stats();
-      out << '\n' << stats.state << ' ' << stats.steps_kept << ' ' << stats.interruptions << ' ' << stats.checkpoints
-          << ' ' << stats.saves_lost << ' ' << stats.saves_late << ' ' << stats.goodput;
+      out << '\n'
+          << stats.state << ' ' << stats.steps_kept << ' ' << stats.interruptions << ' '
+          << stats.checkpoints << ' ' << stats.saves_lost << ' ' << stats.saves_late << ' '
+          << stats.goodput;
       print(job->ledger());
     }
     return out.str();
@@ -595,15 +624,17 @@ TEST(JobProperties, every_gpu_nanosecond_is_in_one_account_whenever_the_run_stop
       for (const InterruptionRow& row : job->interruptions()) lost += row.lost_steps;
       EXPECT_EQ(done - lost, stats.steps_kept);
       std::int64_t complete = 0;
-      for (const CheckpointRow& row : job->checkpoints()) complete = row.complete ? row.step : complete;
+      for (const CheckpointRow& row : job->checkpoints())
+        complete = row.complete ? row.step : complete;
       EXPECT_GE(stats.steps_kept, complete);
     }
     if (HasFailure()) break;
   }
   // The property means something only if the runs go everywhere.
-  for (const Account a : {Account::useful, Account::slow, Account::checkpoint_stall, Account::lost_work,
-                          Account::detection, Account::restart, Account::waiting_for_nodes, Account::spare_idle,
-                          Account::unallocated, Account::down_repair, Account::down_connected})
+  for (const Account a :
+       {Account::useful, Account::slow, Account::checkpoint_stall, Account::lost_work,
+        Account::detection, Account::restart, Account::waiting_for_nodes, Account::spare_idle,
+        Account::unallocated, Account::down_repair, Account::down_connected})
     EXPECT_TRUE(used.count(a)) << name_of(a);
   EXPECT_EQ(struck.size(), 6u);
 }
@@ -627,8 +658,9 @@ TEST(JobProperties, the_order_of_events_of_one_instant_changes_no_result) {
   }
 }
 
-// The slow twin: one event a step. No time is rounded between two events, so the two agree to the nanosecond; only the
-// split of a stretch into parts of a step is rounded once a stretch, by less than a GPU-nanosecond a part.
+// The slow twin: one event a step. No time is rounded between two events, so the two agree to the
+// nanosecond; only the split of a stretch into parts of a step is rounded once a stretch, by less
+// than a GPU-nanosecond a part.
 TEST(JobProperties, every_step_agrees_with_fast_forward) {
   std::int64_t steps = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

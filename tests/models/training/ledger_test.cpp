@@ -20,7 +20,9 @@ StepProfile profile_of(std::initializer_list<std::int64_t> parts_ns) {
   return p;
 }
 
-std::int64_t in(const Ledger& ledger, Account account) { return static_cast<std::int64_t>(ledger[account]); }
+std::int64_t in(const Ledger& ledger, Account account) {
+  return static_cast<std::int64_t>(ledger[account]);
+}
 
 TEST(Ledger, adds_gpus_times_time) {
   Ledger ledger;
@@ -39,7 +41,8 @@ TEST(Ledger, holds_more_than_64_bits) {
   EXPECT_GT(ledger[Account::useful], GpuNanoseconds(INT64_MAX) * 8);
 }
 
-// 3 GPUs for 7 ns of a step of 4 + 3 + 3 ns: 21 GPU-ns end at 21 * 4/10 = 8.4 -> 8, 21 * 7/10 = 14.7 -> 14, 21.
+// 3 GPUs for 7 ns of a step of 4 + 3 + 3 ns: 21 GPU-ns end at 21 * 4/10 = 8.4 -> 8, 21 * 7/10
+// = 14.7 -> 14, 21.
 TEST(Ledger, splits_steps_by_cumulative_rounding) {
   Ledger ledger;
   ledger.add_steps(profile_of({4, 3, 3}), 3, 7ns);
@@ -69,11 +72,12 @@ TEST(Ledger, loses_nothing_to_rounding) {
     p.parts[0] += 1ns;
     p.step += 1ns;
     const auto gpus = static_cast<std::int64_t>(luck.below(100'001));
-    const Duration d(static_cast<std::int64_t>(luck.below(luck.below(2) ? 1000 : 3'000'000'000'000'000'000)));
+    const Duration d(
+        static_cast<std::int64_t>(luck.below(luck.below(2) ? 1000 : 3'000'000'000'000'000'000)));
     Ledger ledger;
     ledger.add_steps(p, gpus, d);
     ASSERT_TRUE(ledger.total() == GpuNanoseconds(gpus) * d.count());
-    for (std::size_t i = 0; i < step_parts; ++i) {   // each part within one GPU-ns of its share
+    for (std::size_t i = 0; i < step_parts; ++i) {  // each part within one GPU-ns of its share
       const long double share =
           (long double)(gpus) * (long double)(d.count()) * p.parts[i].count() / p.step.count();
       const auto amount = (long double)(ledger[static_cast<Account>(i)]);

@@ -13,15 +13,15 @@
 
 /// A small cluster in which the life of a job can be worked out by hand.
 ///
-///     step 1 s (slow members stretch it)    interval 10 s, save 2 s, load 1 s    start-up 5 s, replace 3 s
-///     3 servers of 8 GPUs on leaves {0, 1, 1}, the last a spare; the job takes two
+///     step 1 s (slow members stretch it)    interval 10 s, save 2 s, load 1 s    start-up 5 s,
+///     replace 3 s 3 servers of 8 GPUs on leaves {0, 1, 1}, the last a spare; the job takes two
 namespace trainyard::models {
 
 using namespace std::chrono_literals;
 using namespace literals;
 
-/// A step of `step` whose parts are 4/10 useful, 3/10 kernels, 2/10 exposed_dp, 1/10 bubble; what a slow member adds is
-/// in `slow`. Same speed, same object.
+/// A step of `step` whose parts are 4/10 useful, 3/10 kernels, 2/10 exposed_dp, 1/10 bubble; what a
+/// slow member adds is in `slow`. Same speed, same object.
 class FixedSteps final : public StepSource {
  public:
   explicit FixedSteps(Duration step) : step_(step) {}
@@ -54,7 +54,12 @@ class FixedSteps final : public StepSource {
 };
 
 struct LifeSetup {
-  PoolShape pool{.servers = 3, .gpus_per_server = 8, .nics_per_server = 8, .spares = 1, .leaf = {0, 1, 1}, .pod = {0, 0, 0}};
+  PoolShape pool{.servers = 3,
+                 .gpus_per_server = 8,
+                 .nics_per_server = 8,
+                 .spares = 1,
+                 .leaf = {0, 1, 1},
+                 .pod = {0, 0, 0}};
   StoreSpec store{50_GBps, 100_GBps, 200_GBps, 0s};
   std::uint64_t seed = 1;
   sim::TieOrder ties = sim::TieOrder::as_scheduled;
@@ -83,12 +88,14 @@ struct Life {
         steps(setup.step) {}
 
   Job& add(const JobSpec& spec, bool every_step = false, std::string name = "job") {
-    jobs.push_back(std::make_unique<Job>(engine, *recorder, pool, &store, steps,
-                                         JobSetup{std::move(name), jobs.size(), spec, 100_GB, every_step}));
+    jobs.push_back(
+        std::make_unique<Job>(engine, *recorder, pool, &store, steps,
+                              JobSetup{std::move(name), jobs.size(), spec, 100_GB, every_step}));
     return *jobs.back();
   }
 
-  FailureClass& failure_class(std::string name, Effect effect, Duration detection, bool replace = true) {
+  FailureClass& failure_class(std::string name, Effect effect, Duration detection,
+                              bool replace = true) {
     FailureClass c;
     c.id = FailureClassId(classes.size());
     c.name = std::move(name);
@@ -109,7 +116,8 @@ struct Life {
       failure.unit = unit;
       failure.detection = cls.spec.detection.value;
       failure.repair = cls.spec.repair.value;
-      failure.event = recorder->event(engine.now(), sim::Phase::failure, recorder->kind(cls.name + " failed", ""),
+      failure.event = recorder->event(engine.now(), sim::Phase::failure,
+                                      recorder->kind(cls.name + " failed", ""),
                                       recorder->subject("unit " + std::to_string(unit)), {}, 0);
       pool.strike(failure);
     });
@@ -122,9 +130,10 @@ struct Life {
     pool.settle();
     Ledger all = pool.ledger();
     for (auto& job : jobs) all.add(job->ledger());
-    const GpuNanoseconds expected = GpuNanoseconds(pool.gpus()) * engine.now().time_since_epoch().count();
-    EXPECT_TRUE(all.total() == expected)
-        << double(all.total()) << " GPU-ns in the accounts, " << double(expected) << " in the cluster";
+    const GpuNanoseconds expected =
+        GpuNanoseconds(pool.gpus()) * engine.now().time_since_epoch().count();
+    EXPECT_TRUE(all.total() == expected) << double(all.total()) << " GPU-ns in the accounts, "
+                                         << double(expected) << " in the cluster";
     for (std::size_t a = 0; a < accounts; ++a) EXPECT_GE(double(all[static_cast<Account>(a)]), 0.0);
   }
   void run_and_close(Duration t) {

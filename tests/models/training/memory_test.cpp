@@ -14,8 +14,10 @@ using testing::HasSubstr;
 
 constexpr double GiB = 1073741824.0;
 
-/// Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022, Table 3.
-JobSpec korthikanti(TransformerSpec model, int gpus, int pipeline, int chunks, int micro_batch, int batch) {
+/// Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022,
+/// Table 3.
+JobSpec korthikanti(TransformerSpec model, int gpus, int pipeline, int chunks, int micro_batch,
+                    int batch) {
   JobSpec job;
   job.model = std::move(model);
   job.gpus = gpus;
@@ -33,10 +35,12 @@ JobSpec korthikanti(TransformerSpec model, int gpus, int pipeline, int chunks, i
 struct Row {
   const char* name;
   JobSpec job;
-  double gib;                  // activations of the first stage, no recomputation, no sequence parallelism
+  double gib;  // activations of the first stage, no recomputation, no sequence parallelism
   double sp, selective, full;  // percent of that
 };
-void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << row.name;
+}
 
 class Korthikanti : public testing::TestWithParam<Row> {
  protected:
@@ -58,8 +62,8 @@ TEST_P(Korthikanti, SavingsWithinAPoint) {
   const double none = activations(row.job, false, Recompute::none);
   EXPECT_NEAR(100 * activations(row.job, true, Recompute::none) / none, row.sp, 1.1);
   EXPECT_NEAR(100 * activations(row.job, true, Recompute::selective) / none, row.selective, 1.0);
-  // The paper's bar of full recomputation is the inputs of the layers alone: neither the layer at work nor the
-  // dropout mask of the embedding, which we count.
+  // The paper's bar of full recomputation is the inputs of the layers alone: neither the layer at
+  // work nor the dropout mask of the embedding, which we count.
   JobSpec plain = row.job;
   plain.parallel.sequence_parallel = false;
   const Plan plan = make_plan(plain);
@@ -71,21 +75,27 @@ TEST_P(Korthikanti, SavingsWithinAPoint) {
 // Figure 1 and Figure 7 of the paper.
 INSTANTIATE_TEST_SUITE_P(
     Table3, Korthikanti,
-    testing::Values(Row{"gpt_22b", korthikanti(gpt(48, 6144, 64), 8, 1, 1, 4, 4), 59.25, 66.84, 16.18, 7.64},
-                    Row{"gpt_175b", korthikanti(gpt(96, 12288, 96), 64, 8, 3, 1, 64), 66.84, 62.04, 18.49, 8.71},
-                    Row{"gpt_530b", korthikanti(gpt(105, 20480, 128), 280, 35, 3, 1, 280), 114.02, 58.31, 20.27, 9.42},
-                    Row{"gpt_1t", korthikanti(gpt(128, 25600, 160), 512, 64, 1, 1, 512), 131.25, 58.31, 20.27, 9.42}),
+    testing::Values(Row{"gpt_22b", korthikanti(gpt(48, 6144, 64), 8, 1, 1, 4, 4), 59.25, 66.84,
+                        16.18, 7.64},
+                    Row{"gpt_175b", korthikanti(gpt(96, 12288, 96), 64, 8, 3, 1, 64), 66.84, 62.04,
+                        18.49, 8.71},
+                    Row{"gpt_530b", korthikanti(gpt(105, 20480, 128), 280, 35, 3, 1, 280), 114.02,
+                        58.31, 20.27, 9.42},
+                    Row{"gpt_1t", korthikanti(gpt(128, 25600, 160), 512, 64, 1, 1, 512), 131.25,
+                        58.31, 20.27, 9.42}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(LayerActivations, ByHand) {
-  // 1 layer, 128 tokens; h 1024, 16 heads and 8 kv heads of 64, f 4096 gated: 8 h + 4 . 24 . 64 + 6 f
+  // 1 layer, 128 tokens; h 1024, 16 heads and 8 kv heads of 64, f 4096 gated: 8 h + 4 . 24 . 64 + 6
+  // f
   JobSpec job;
   job.model = llama3(1, 1024, 16, 4096);
   job.gpus = 1;
   job.global_batch = 1;
   job.sequence = 128;
   const Plan plan = make_plan(job);
-  EXPECT_DOUBLE_EQ(layer_activation_bytes(plan, job.software, Recompute::none), 128.0 * (8192 + 6144 + 24576));
+  EXPECT_DOUBLE_EQ(layer_activation_bytes(plan, job.software, Recompute::none),
+                   128.0 * (8192 + 6144 + 24576));
   EXPECT_DOUBLE_EQ(layer_activation_bytes(plan, job.software, Recompute::selective),
                    layer_activation_bytes(plan, job.software, Recompute::none));
   EXPECT_DOUBLE_EQ(layer_activation_bytes(plan, job.software, Recompute::full), 128.0 * 2048);
@@ -114,7 +124,8 @@ TEST(Memory, StatesOfOneGpuByHand) {
 }
 
 TEST(Memory, Llama3405BRanInEightyGigabytes) {
-  // The Llama 3 Herd of Models, 2024, section 3.3.2: 8 k sequences without activation recomputation on 80 GB.
+  // The Llama 3 Herd of Models, 2024, section 3.3.2: 8 k sequences without activation recomputation
+  // on 80 GB.
   const JobSpec job = llama3_405b_16k();
   const MemoryEstimate m = memory_estimate(make_plan(job), job.software, h100());
   EXPECT_LE(m.share(), 1.0);
@@ -135,8 +146,9 @@ TEST(Memory, Llama3405BWithoutShardingIsRefusedWithItems) {
   const Problems problems = check_memory(job, h100(), 8);
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].path, "parallel");
-  EXPECT_THAT(problems[0].what, HasSubstr("stage 1 of 16 needs 128.8 GB of 80.0 GB: weights 6.4, gradients 12.8, "
-                                          "optimizer 38.3, activations 68.2, buffers"));
+  EXPECT_THAT(problems[0].what,
+              HasSubstr("stage 1 of 16 needs 128.8 GB of 80.0 GB: weights 6.4, gradients 12.8, "
+                        "optimizer 38.3, activations 68.2, buffers"));
   EXPECT_THAT(problems[0].right, HasSubstr("sharding \"zero-1\" ("));
 }
 
@@ -175,11 +187,13 @@ TEST(Memory, ExactlyFullFitsOneByteLessDoesNot) {
 }
 
 TEST(Memory, GradientsOfEveryChunkAreWholeWhenGroupsRepeat) {
-  // Two groups of micro-batches: every chunk has begun before any is finished, so nothing is reduced yet.
+  // Two groups of micro-batches: every chunk has begun before any is finished, so nothing is
+  // reduced yet.
   JobSpec job = llama3_405b_16k();
   job.global_batch *= 2;
   const Plan plan = make_plan(job);
-  EXPECT_NEAR(stage_memory(plan, job.software, 1).gradients.value(), 4 * plan.stage_parameters(1), 1.0);
+  EXPECT_NEAR(stage_memory(plan, job.software, 1).gradients.value(), 4 * plan.stage_parameters(1),
+              1.0);
 }
 
 TEST(Memory, OneForwardOneBackwardKeepsOneMicroBatchAStageToTheEnd) {
@@ -189,7 +203,8 @@ TEST(Memory, OneForwardOneBackwardKeepsOneMicroBatchAStageToTheEnd) {
   const Plan plan = make_plan(job);
   const double layer = layer_activation_bytes(plan, job.software, Recompute::none);
   for (int stage : {1, 7, 14})  // the order ends with p - stage in flight, never more
-    EXPECT_NEAR(stage_memory(plan, job.software, stage).activations.value(), (16 - stage) * 8 * layer, 1.0);
+    EXPECT_NEAR(stage_memory(plan, job.software, stage).activations.value(),
+                (16 - stage) * 8 * layer, 1.0);
 }
 
 TEST(Memory, MoreSplittingNeverNeedsMore) {

@@ -39,10 +39,13 @@ TEST(PipelineOrder, InterleavedAsDrawn) {
 struct Shape {
   int p, v, m;
 };
-void PrintTo(const Shape& s, std::ostream* out) { *out << "p" << s.p << "_v" << s.v << "_m" << s.m; }
+void PrintTo(const Shape& s, std::ostream* out) {
+  *out << "p" << s.p << "_v" << s.v << "_m" << s.m;
+}
 class EqualStages : public testing::TestWithParam<Shape> {};
 
-// Narayanan et al. 2021: (m v + p - 1) (tf + tb) / v with free transfers; bubble (p - 1) / (v m) of the work.
+// Narayanan et al. 2021: (m v + p - 1) (tf + tb) / v with free transfers; bubble (p - 1) / (v m) of
+// the work.
 TEST_P(EqualStages, MeetTheClosedForm) {
   const auto [p, v, m] = GetParam();
   const PipelinePlay play = play_pipeline(PipelineInput::equal(p, v, m, 1.0, 2.0));
@@ -50,15 +53,16 @@ TEST_P(EqualStages, MeetTheClosedForm) {
   EXPECT_NEAR(play.bubble_s() / (m * 3.0), (p - 1.0) / (v * m), 1e-9);
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, EqualStages,
-                         testing::Values(Shape{1, 1, 1}, Shape{1, 1, 7}, Shape{4, 1, 8}, Shape{4, 1, 4}, Shape{8, 1, 3},
-                                         Shape{4, 2, 8}, Shape{4, 3, 4}, Shape{16, 8, 16}, Shape{8, 4, 64}));
+                         testing::Values(Shape{1, 1, 1}, Shape{1, 1, 7}, Shape{4, 1, 8},
+                                         Shape{4, 1, 4}, Shape{8, 1, 3}, Shape{4, 2, 8},
+                                         Shape{4, 3, 4}, Shape{16, 8, 16}, Shape{8, 4, 64}));
 
 TEST(Pipeline, OneSlowStageSetsThePace) {
   PipelineInput in = PipelineInput::equal(4, 1, 8, 1.0, 2.0);
   in.forward_s[2] = 2;
   in.backward_s[2] = 4;
-  // Fill 1 + 1, the slow stage 8 times 6 with one round trip to the last stage (1 + 2) in which it waits, but
-  // during which its second forward (2) runs: 1 more. Drain 2 + 2.
+  // Fill 1 + 1, the slow stage 8 times 6 with one round trip to the last stage (1 + 2) in which it
+  // waits, but during which its second forward (2) runs: 1 more. Drain 2 + 2.
   EXPECT_NEAR(play_pipeline(in).makespan_s, 2 + 8 * 6 + 1 + 4, 1e-9);
 }
 
@@ -75,13 +79,14 @@ TEST(Pipeline, OneMicroBatchCrossesEveryBoundaryTwice) {
   EXPECT_DOUBLE_EQ(play.first_forward_s[2], 2.5);
   EXPECT_DOUBLE_EQ(play.last_backward_s[2], 5.5);
   EXPECT_DOUBLE_EQ(play.stages[2].waiting_transfer_s, 0.25);
-  EXPECT_DOUBLE_EQ(play.stages[2].waiting_compute_s, 10 - 3 - 0.25);  // fill and drain: neither busy nor on the link
+  EXPECT_DOUBLE_EQ(play.stages[2].waiting_compute_s,
+                   10 - 3 - 0.25);  // fill and drain: neither busy nor on the link
 }
 
 TEST(Pipeline, WithoutOverlapTheSenderStandsStill) {
   PipelineInput in = PipelineInput::equal(2, 1, 2, 1.0, 1.0, 0.5);
-  // Stage 0: f0 0-1, sends to 1.5, f1 1.5-2.5, sends to 3. Stage 1: f0 1.5-2.5, b0 2.5-3.5, sends to 4, f1 4-5,
-  // b1 5-6, sends to 6.5. Stage 0: b0 4-5, b1 6.5-7.5.
+  // Stage 0: f0 0-1, sends to 1.5, f1 1.5-2.5, sends to 3. Stage 1: f0 1.5-2.5, b0 2.5-3.5, sends
+  // to 4, f1 4-5, b1 5-6, sends to 6.5. Stage 0: b0 4-5, b1 6.5-7.5.
   in.overlap = false;
   EXPECT_DOUBLE_EQ(play_pipeline(in).makespan_s, 7.5);
   // Hidden, stage 1 goes on at once: f0 1.5-2.5, b0 to 3.5, f1 to 4.5, b1 to 5.5; arrives at 6.
@@ -141,7 +146,8 @@ TEST(Pipeline, AgreesWithItsTwinOverSeeds) {
     for (int s = 0; s < in.stages; ++s) {
       const StagePlay& stage = play.stages[std::size_t(s)];
       ASSERT_DOUBLE_EQ(stage.busy_s, slow.busy_s[std::size_t(s)]);
-      ASSERT_NEAR(stage.busy_s + stage.waiting_compute_s + stage.waiting_transfer_s + stage.waiting_parameters_s,
+      ASSERT_NEAR(stage.busy_s + stage.waiting_compute_s + stage.waiting_transfer_s +
+                      stage.waiting_parameters_s,
                   play.makespan_s, 1e-9);
       ASSERT_GE(stage.waiting_compute_s, 0);
       ASSERT_GE(stage.waiting_transfer_s, 0);
@@ -156,7 +162,9 @@ TEST(Pipeline, NothingFasterMakesItSlower) {
     const PipelineInput in = random_input(seed);
     const double makespan = play_pipeline(in).makespan_s;
     std::mt19937 random(seed + 1000);
-    const auto one_of = [&random](std::vector<double>& times) { times[random() % times.size()] *= 1.5; };
+    const auto one_of = [&random](std::vector<double>& times) {
+      times[random() % times.size()] *= 1.5;
+    };
     PipelineInput slower = in;
     one_of(slower.forward_s);
     EXPECT_GE(play_pipeline(slower).makespan_s, makespan);
@@ -170,7 +178,8 @@ TEST(Pipeline, NothingFasterMakesItSlower) {
       slower.overlap = false;
       EXPECT_GE(play_pipeline(slower).makespan_s, makespan);
     }
-    for (const StagePlay& stage : play_pipeline(in).stages) EXPECT_LE(stage.busy_s, makespan * (1 + 1e-12));
+    for (const StagePlay& stage : play_pipeline(in).stages)
+      EXPECT_LE(stage.busy_s, makespan * (1 + 1e-12));
   }
 }
 

@@ -78,18 +78,22 @@ TEST(Plan, RanksAreTensorThenDataThenPipeline) {
 TEST(CheckPlan, NamesTheNearestValidNumbers) {
   JobSpec job = small();
   job.gpus = 18;
-  EXPECT_EQ(only(check_plan(job, 8)), "gpus: 18 is not a multiple of tensor * pipeline = 4; 16 or 20");
+  EXPECT_EQ(only(check_plan(job, 8)),
+            "gpus: 18 is not a multiple of tensor * pipeline = 4; 16 or 20");
   job = small();
   job.global_batch = 30;
-  EXPECT_EQ(only(check_plan(job, 8)), "global_batch: 30 is not a multiple of data * micro_batch = 4; 28 or 32");
+  EXPECT_EQ(only(check_plan(job, 8)),
+            "global_batch: 30 is not a multiple of data * micro_batch = 4; 28 or 32");
   job = small();
   job.parallel.data = 8;
   EXPECT_EQ(only(check_plan(job, 8)),
-            "parallel.data: 8 contradicts gpus / (tensor * pipeline) = 4; 4, or leave it out, or gpus 32");
+            "parallel.data: 8 contradicts gpus / (tensor * pipeline) = 4; 4, or leave it out, or "
+            "gpus 32");
   job = small();
   job.model.layers = 9;
   EXPECT_EQ(only(check_plan(job, 8)),
-            "parallel.pipeline: 9 layers cannot be divided over pipeline * chunks = 2 (neither 9 nor 11 is a "
+            "parallel.pipeline: 9 layers cannot be divided over pipeline * chunks = 2 (neither 9 "
+            "nor 11 is a "
             "multiple); pipeline 1 or 3");
 }
 
@@ -97,7 +101,9 @@ TEST(CheckPlan, TensorMustFitTheModelAndTheServer) {
   JobSpec job = small();
   job.parallel.tensor = 16;
   job.gpus = 32;
-  EXPECT_THAT(only(check_plan(job, 8)), HasSubstr("16 is larger than the 8 GPUs of one server, does not divide 8 kv_heads; 8"));
+  EXPECT_THAT(
+      only(check_plan(job, 8)),
+      HasSubstr("16 is larger than the 8 GPUs of one server, does not divide 8 kv_heads; 8"));
   job = small();
   job.parallel.tensor = 4;
   job.model.kv_heads = 2;
@@ -115,7 +121,8 @@ TEST(CheckPlan, InterleavingNeedsWholeGroups) {
   job.parallel.chunks = 2;
   EXPECT_EQ(check_plan(job, 8).size(), 0u);  // 8 micro-batches on 2 stages
   job.global_batch = 28;
-  EXPECT_THAT(only(check_plan(job, 8)), HasSubstr("7 micro-batches of a replica are not a multiple of pipeline 2"));
+  EXPECT_THAT(only(check_plan(job, 8)),
+              HasSubstr("7 micro-batches of a replica are not a multiple of pipeline 2"));
   EXPECT_THAT(only(check_plan(job, 8)), HasSubstr("global_batch 24 or 32"));
   job = small();
   job.parallel.schedule = Schedule::interleaved;
@@ -135,7 +142,8 @@ TEST(CheckPlan, AbsurdNumbersAreRefusedAndDoNotOverflow) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
     const auto number = [&random] {
-      return random() % 3 == 0 ? std::numeric_limits<int>::max() : 1 + int(random() % (random() % 2 ? 64 : 2000000));
+      return random() % 3 == 0 ? std::numeric_limits<int>::max()
+                               : 1 + int(random() % (random() % 2 ? 64 : 2000000));
     };
     JobSpec job = small();
     job.model.layers = number();

@@ -46,15 +46,15 @@ TEST(Progress, a_new_profile_carries_the_fraction_of_the_step_under_way) {
   Progress p(4);
   p.set_profile(one_s);
   p.advance(250ms);
-  p.set_profile(two_s);              // three quarters of two seconds are left
+  p.set_profile(two_s);  // three quarters of two seconds are left
   EXPECT_EQ(p.time_to(1), 1500ms);
   p.advance(1500ms);
   EXPECT_EQ(p.steps(), 1);
   EXPECT_EQ(p.time_to(1), 2s);
-  p.set_profile(one_s);              // between two steps there is nothing to carry
+  p.set_profile(one_s);  // between two steps there is nothing to carry
   EXPECT_EQ(p.time_to(1), 1s);
   p.advance(1ns);
-  p.set_profile(third);              // 999,999,999 / 1e9 of 333 ms = 332,999,999.667, rounded up
+  p.set_profile(third);  // 999,999,999 / 1e9 of 333 ms = 332,999,999.667, rounded up
   EXPECT_EQ(p.time_to(1), 333ms);
 }
 
@@ -64,16 +64,16 @@ TEST(Progress, an_interruption_loses_everything_since_the_last_kept_snapshot) {
   p.advance(3s);
   p.snapshot();
   p.advance(2s);
-  p.keep();                          // 3 steps
-  p.snapshot();                      // 2 more are being saved
-  p.advance(1500ms);                 // 1 step and a half on top
+  p.keep();           // 3 steps
+  p.snapshot();       // 2 more are being saved
+  p.advance(1500ms);  // 1 step and a half on top
   EXPECT_EQ(p.steps(), 6);
   const Work lost = p.interrupt();
   EXPECT_EQ(lost.steps, 3);
   EXPECT_EQ(lost.time, 3500ms);
   EXPECT_TRUE(lost.ledger.total() == GpuNanoseconds(4) * 3'500'000'000);
   EXPECT_EQ(p.steps(), 3);
-  EXPECT_EQ(p.time_to(1), 1s);       // the partial step is gone
+  EXPECT_EQ(p.time_to(1), 1s);  // the partial step is gone
   EXPECT_EQ(p.since_snapshot(), 0s);
   p.end();
   EXPECT_EQ(p.kept().steps, 3);
@@ -96,18 +96,18 @@ TEST(Progress, the_end_of_the_run_keeps_what_is_under_way) {
 TEST(Progress, a_save_is_due_at_the_first_end_of_a_step_after_the_interval) {
   Progress p(1);
   p.set_profile(two_s);
-  EXPECT_EQ(p.steps_to(9s), 5);      // ends at 2 4 6 8 10
+  EXPECT_EQ(p.steps_to(9s), 5);  // ends at 2 4 6 8 10
   EXPECT_EQ(p.steps_to(10s), 5);
   EXPECT_EQ(p.steps_to(10s + 1ns), 6);
   EXPECT_EQ(p.steps_to(1ns), 1);
   p.advance(9s);
-  EXPECT_EQ(p.steps_to(10s), 1);     // not in the middle of a step
+  EXPECT_EQ(p.steps_to(10s), 1);  // not in the middle of a step
   EXPECT_EQ(p.steps_to(5s), 1);
   p.advance(1s);
   EXPECT_EQ(p.steps_to(10s), 0);
   EXPECT_FALSE(p.is_overdue(10s));
   EXPECT_FALSE(p.is_overdue(8s + 1ns));
-  EXPECT_TRUE(p.is_overdue(8s));     // the step before ended at 8 s
+  EXPECT_TRUE(p.is_overdue(8s));  // the step before ended at 8 s
 }
 
 TEST(Progress, a_snapshot_wants_the_end_of_a_step_and_the_one_before_it_done) {
@@ -135,8 +135,9 @@ TEST(Progress, does_not_depend_on_how_time_is_cut) {
       pieces.set_profile(profile);
       Duration d{};
       for (int piece = 0; piece < 10; ++piece) {
-        const Duration part = luck.below(4) == 0 ? pieces.time_to(1)
-                                                 : Duration(static_cast<std::int64_t>(luck.below(2'500'000'000)));
+        const Duration part = luck.below(4) == 0
+                                  ? pieces.time_to(1)
+                                  : Duration(static_cast<std::int64_t>(luck.below(2'500'000'000)));
         pieces.advance(part);
         d += part;
       }
@@ -155,7 +156,7 @@ TEST(Progress, does_not_depend_on_how_time_is_cut) {
 TEST(Checkpoints, sizes_and_stalls) {
   CheckpointSpec spec;
   EXPECT_DOUBLE_EQ(checkpoint_size(spec, 70e9).value(), 980e9);
-  EXPECT_EQ(checkpoint_stall(spec, 980_GB, 512), 191'406'250ns);   // 980 / (512 * 10) s
+  EXPECT_EQ(checkpoint_stall(spec, 980_GB, 512), 191'406'250ns);  // 980 / (512 * 10) s
   spec.size = 5_GB;
   spec.stall = 3s;
   EXPECT_DOUBLE_EQ(checkpoint_size(spec, 70e9).value(), 5e9);

@@ -13,14 +13,17 @@ namespace {
 
 using namespace fixtures;
 
-/// Closed forms inside the scale-up domain, as docs/models/collectives.md has them; `step_s` 3 us on A100, 2 us later.
+/// Closed forms inside the scale-up domain, as docs/models/collectives.md has them; `step_s` 3 us
+/// on A100, 2 us later.
 CommCosts in_domain(const GpuSpec& gpu, double step_s = 2e-6) {
   const double rate = gpu.calibration.scale_up_ring.value();
   const double root = gpu.calibration.scale_up_sqrt_s_per_sqrt_B;
   const auto pass = [=](double bytes, int n, double times) {
-    return 10e-6 + times * (n - 1) * step_s / 2 + root * std::sqrt(bytes) + times * (n - 1) / n * bytes / rate;
+    return 10e-6 + times * (n - 1) * step_s / 2 + root * std::sqrt(bytes) +
+           times * (n - 1) / n * bytes / rate;
   };
-  return {[=](double bytes, int n) { return pass(bytes, n, 1); }, [=](double bytes, int n) { return pass(bytes, n, 1); },
+  return {[=](double bytes, int n) { return pass(bytes, n, 1); },
+          [=](double bytes, int n) { return pass(bytes, n, 1); },
           [=](double bytes, int n) { return pass(bytes, n, 2); }};
 }
 
@@ -34,7 +37,9 @@ JobSpec llama_on(const TransformerSpec& model, int tensor) {
   return job;
 }
 
-double bytes_s(double bytes) { return hbm_s(h100(), bytes); }
+double bytes_s(double bytes) {
+  return hbm_s(h100(), bytes);
+}
 
 TEST(LayerCosts, IsTheSumOfItsKernels) {
   const JobSpec job = llama_on(llama3_8b(), 1);
@@ -43,19 +48,23 @@ TEST(LayerCosts, IsTheSumOfItsKernels) {
   const double T = 8192, h = 4096, f = 14336;
   const AttentionShape attention{T, T, 32, 128};
   // qkv 32 + 2 . 8 heads of 128; gate and up in one product
-  const double products = gemm_s(gpu, Operands::bits16, T, 6144, h) + gemm_s(gpu, Operands::bits16, T, h, h) +
-                          gemm_s(gpu, Operands::bits16, T, 2 * f, h) + gemm_s(gpu, Operands::bits16, T, h, f);
+  const double products =
+      gemm_s(gpu, Operands::bits16, T, 6144, h) + gemm_s(gpu, Operands::bits16, T, h, h) +
+      gemm_s(gpu, Operands::bits16, T, 2 * f, h) + gemm_s(gpu, Operands::bits16, T, h, f);
   const double memory = bytes_s(1.05 * T * (8 * h + 12 * h + 6 * f + 8 * 40 * 128));
-  EXPECT_NEAR(cost.forward.total_s(), products + flash_attention_forward_s(gpu, attention) + memory + 8 * 4.1e-6, 1e-12);
-  EXPECT_DOUBLE_EQ(cost.forward.useful_s, layer_forward_flops(job.model, 8192) * T / gpu.peak_16bit.value());
+  EXPECT_NEAR(cost.forward.total_s(),
+              products + flash_attention_forward_s(gpu, attention) + memory + 8 * 4.1e-6, 1e-12);
+  EXPECT_DOUBLE_EQ(cost.forward.useful_s,
+                   layer_forward_flops(job.model, 8192) * T / gpu.peak_16bit.value());
   EXPECT_NEAR(cost.backward.useful_s, 2 * cost.forward.useful_s, 1e-15);
   EXPECT_EQ(cost.forward.exposed_tp_s, 0);
   EXPECT_GT(cost.forward.kernels_s, 0);
 }
 
-// Decompositions of an independent implementation with its own fitted constants, whose rows measured steps confirm
-// within 5 %: GPT-3 175B and 22B of Korthikanti et al. 2022 (Table 5). It hides none of the forward and 0.73 of the
-// backward tensor-parallel traffic; compute is what is compared.
+// Decompositions of an independent implementation with its own fitted constants, whose rows
+// measured steps confirm within 5 %: GPT-3 175B and 22B of Korthikanti et al. 2022 (Table 5). It
+// hides none of the forward and 0.73 of the backward tensor-parallel traffic; compute is what is
+// compared.
 TEST(LayerCosts, Gpt175BWithinThreePercentOfTheReference) {
   JobSpec job = llama_on(gpt(96, 12288, 96), 8);
   job.sequence = 2048;
@@ -76,7 +85,8 @@ TEST(LayerCosts, Gpt22BWithinThreePercentOfTheReference) {
   job.parallel.recompute = Recompute::full;
   job.software = unfused_software();
   const PassPair cost = layer_costs(a100(), make_plan(job), job.software, in_domain(a100(), 3e-6));
-  const double tp = cost.forward.exposed_tp_s;  // forward, again when recomputed, and 0.27 of the backward
+  const double tp =
+      cost.forward.exposed_tp_s;  // forward, again when recomputed, and 0.27 of the backward
   EXPECT_NEAR(cost.forward.total_s() * 1e3, 8.04, 0.03 * 8.04);
   EXPECT_NEAR((cost.backward.compute_s() + 1.27 * tp) * 1e3, 19.75, 0.03 * 19.75);
 }
@@ -94,7 +104,8 @@ TEST(LayerCosts, FullRecomputationIsOneMoreForwardWithItsTraffic) {
 
 TEST(LayerCosts, TensorTrafficOverlapsOnlyWithSequenceParallelism) {
   JobSpec job = llama_on(llama3_70b(), 8);
-  CommCosts comm{[](double, int) { return 1.0; }, [](double, int) { return 2.0; }, [](double, int) { return 4.0; }};
+  CommCosts comm{[](double, int) { return 1.0; }, [](double, int) { return 2.0; },
+                 [](double, int) { return 4.0; }};
   job.software.tensor_overlap_forward = 0.75;
   job.software.tensor_overlap_backward = 0.5;
   PassPair cost = layer_costs(h100(), make_plan(job), job.software, comm);
@@ -111,7 +122,9 @@ TEST(LayerCosts, HostFloorRulesTinyLayersUnlessGraphsLaunchThem) {
   PassPair cost = layer_costs(h100(), make_plan(job), job.software, CommCosts::free());
   EXPECT_DOUBLE_EQ(cost.forward.total_s(), 14 * 7e-6);
   job.software.elementwise = 1.87;
-  EXPECT_DOUBLE_EQ(layer_costs(h100(), make_plan(job), job.software, CommCosts::free()).forward.total_s(), 34 * 7e-6);
+  EXPECT_DOUBLE_EQ(
+      layer_costs(h100(), make_plan(job), job.software, CommCosts::free()).forward.total_s(),
+      34 * 7e-6);
   job.software.cuda_graphs = true;
   cost = layer_costs(h100(), make_plan(job), job.software, CommCosts::free());
   EXPECT_LT(cost.forward.total_s(), 14 * 7e-6);
@@ -141,9 +154,11 @@ TEST(StepCosts, UsefulTimeIsModelFlopsAtPeak) {
   const Plan plan = make_plan(job);
   const StepCosts costs = step_costs(h100(), plan, job.software, in_domain(h100()));
   double useful = 0;
-  for (const PassPair& chunk : costs.chunks) useful += chunk.forward.useful_s + chunk.backward.useful_s;
+  for (const PassPair& chunk : costs.chunks)
+    useful += chunk.forward.useful_s + chunk.backward.useful_s;
   const double flops = model_flops_per_token(job.model, 8192) * plan.tokens();
-  EXPECT_NEAR(useful * plan.micro_batches / plan.pipeline, flops / job.gpus / h100().peak_16bit.value(), 1e-9);
+  EXPECT_NEAR(useful * plan.micro_batches / plan.pipeline,
+              flops / job.gpus / h100().peak_16bit.value(), 1e-9);
 }
 
 TEST(StepCosts, ChunksHoldLayersEmbeddingHeadAndAccumulation) {
@@ -155,7 +170,8 @@ TEST(StepCosts, ChunksHoldLayersEmbeddingHeadAndAccumulation) {
   const PassPair head = head_costs(gpu, plan, job.software, CommCosts::free());
   EXPECT_DOUBLE_EQ(costs.chunk(3, 2).forward.total_s(), layer.forward.total_s());
   // 2 x 4 bytes of every gradient
-  EXPECT_NEAR(costs.chunk(3, 2).backward.total_s(), layer.backward.total_s() + bytes_s(8 * 3187703808.0 / 8), 1e-12);
+  EXPECT_NEAR(costs.chunk(3, 2).backward.total_s(),
+              layer.backward.total_s() + bytes_s(8 * 3187703808.0 / 8), 1e-12);
   EXPECT_DOUBLE_EQ(costs.chunk(15, 7).forward.total_s(), head.forward.total_s());
   EXPECT_DOUBLE_EQ(costs.chunk(0, 0).forward.total_s(), bytes_s(4 * 16384.0 * 8192));
   EXPECT_NEAR(costs.optimizer_s[3], bytes_s(40 * plan.stage_parameters(3) / 128) + 3e-3, 1e-12);

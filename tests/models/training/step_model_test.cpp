@@ -33,7 +33,8 @@ ServerSpec h100_server() {
 
 // A job and the cluster under it: leaves of two servers, so that most paths cross a spine.
 struct Yard {
-  explicit Yard(JobSpec spec, int hosts, RoutingKind routing = RoutingKind::ecmp, double oversubscription = 1)
+  explicit Yard(JobSpec spec, int hosts, RoutingKind routing = RoutingKind::ecmp,
+                double oversubscription = 1)
       : job(std::move(spec)) {
     topologies::FabricSpec f;
     f.hosts_per_leaf = 2;
@@ -73,7 +74,9 @@ JobSpec two_stages() {
   return j;
 }
 
-Duration sum(const StepProfile& p) { return std::accumulate(p.parts.begin(), p.parts.end(), Duration{}); }
+Duration sum(const StepProfile& p) {
+  return std::accumulate(p.parts.begin(), p.parts.end(), Duration{});
+}
 
 TEST(StepModel, parts_and_power_phases_sum_to_the_step_to_the_nanosecond) {
   Yard yard(two_stages(), 10);
@@ -105,8 +108,9 @@ TEST(StepModel, no_step_is_shorter_than_its_bounds) {
 }
 
 TEST(StepModel, reduction_without_overlap_is_bytes_over_rate) {
-  // One stage: 4 servers, 8 groups of 4 ranks, one a server. Each rank sends (n-1)/n of its bytes over its own adapter;
-  // sprayed at 1:1 nothing else limits. Nothing hides, so all of it is exposed.
+  // One stage: 4 servers, 8 groups of 4 ranks, one a server. Each rank sends (n-1)/n of its bytes
+  // over its own adapter; sprayed at 1:1 nothing else limits. Nothing hides, so all of it is
+  // exposed.
   JobSpec job = two_stages();
   job.gpus = 32;
   job.parallel.pipeline = 1;
@@ -115,9 +119,10 @@ TEST(StepModel, reduction_without_overlap_is_bytes_over_rate) {
   job.software.jitter_per_doubling = 0;
   Yard yard(job, 4, RoutingKind::spray);
   const StepProfile& p = yard.model->profile(yard.packed());
-  const double bytes = 2 * 4.0 * yard.model->plan().stage_parameters(0);   // all-reduce: twice, 4 bytes a gradient
+  const double bytes =
+      2 * 4.0 * yard.model->plan().stage_parameters(0);  // all-reduce: twice, 4 bytes a gradient
   const double rate = 50e9 * 0.87;
-  const double latency = 10e-6 + 3 * 10e-6;                                // base, three steps between servers
+  const double latency = 10e-6 + 3 * 10e-6;  // base, three steps between servers
   EXPECT_NEAR(to_seconds(p.part(StepPart::exposed_dp)), latency + bytes * 3 / 4 / rate, 2e-9);
 }
 
@@ -129,8 +134,11 @@ TEST(StepModel, gathered_parameters_delay_the_first_forward_only_by_the_first_ch
   Yard zero1(job, 4, RoutingKind::spray);
   job.parallel.sharding = Sharding::none;
   Yard plain(job, 4, RoutingKind::spray);
-  const auto exposed = [](Yard& y) { return to_seconds(y.model->profile(y.packed()).part(StepPart::exposed_dp)); };
-  // ZeRO-1: 2 bytes gathered before, 4 reduced after; without: 2 x 4 reduced after. One chunk: nothing hides either.
+  const auto exposed = [](Yard& y) {
+    return to_seconds(y.model->profile(y.packed()).part(StepPart::exposed_dp));
+  };
+  // ZeRO-1: 2 bytes gathered before, 4 reduced after; without: 2 x 4 reduced after. One chunk:
+  // nothing hides either.
   const double parameters = zero1.model->plan().stage_parameters(0), rate = 50e9 * 0.87;
   EXPECT_NEAR(exposed(zero1), 2 * 40e-6 + 6 * parameters * 3 / 4 / rate, 4e-9);
   EXPECT_NEAR(exposed(plain), 40e-6 + 8 * parameters * 3 / 4 / rate, 4e-9);
@@ -166,7 +174,8 @@ TEST(StepModel, sprayed_paths_see_leaves_not_servers) {
   Yard yard(two_stages(), 12, RoutingKind::spray);
   Placement p = yard.packed();
   yard.model->profile(p);
-  p.servers = {HostId(0), HostId(1), HostId(2), HostId(3), HostId(4), HostId(5), HostId(7), HostId(6)};   // swapped in a leaf
+  p.servers = {HostId(0), HostId(1), HostId(2), HostId(3),
+               HostId(4), HostId(5), HostId(7), HostId(6)};  // swapped in a leaf
   yard.model->profile(p);
   EXPECT_EQ(yard.model->computed(), 1u);
 }
@@ -182,7 +191,8 @@ TEST(StepModel, a_slow_gpu_slows_the_step_and_is_accounted_apart) {
   EXPECT_LT(to_seconds(slowed.step), 2.0 * to_seconds(nominal.step));
   const double more = to_seconds(slowed.part(StepPart::slow) - nominal.part(StepPart::slow));
   EXPECT_NEAR(more, to_seconds(slowed.step - nominal.step), 1e-6);
-  EXPECT_NEAR(to_seconds(slowed.part(StepPart::useful)), to_seconds(nominal.part(StepPart::useful)), 1e-8);
+  EXPECT_NEAR(to_seconds(slowed.part(StepPart::useful)), to_seconds(nominal.part(StepPart::useful)),
+              1e-8);
 }
 
 TEST(StepModel, fewer_uplinks_never_make_a_step_shorter) {
@@ -201,7 +211,8 @@ TEST(StepModel, a_measured_step_is_met_by_scaling_compute) {
   const Duration step = predicted.model->profile(predicted.packed()).step;
   job.measured_step = seconds(to_seconds(step) * 1.25);
   Yard measured(job, 8);
-  EXPECT_NEAR(to_seconds(measured.model->profile(measured.packed()).step) / to_seconds(step), 1.25, 1e-6);
+  EXPECT_NEAR(to_seconds(measured.model->profile(measured.packed()).step) / to_seconds(step), 1.25,
+              1e-6);
   EXPECT_LT(measured.model->compute_scale(), 1.0);
   EXPECT_FALSE(measured.model->profile(measured.packed()).notes.empty());
 }
@@ -215,19 +226,23 @@ TEST(StepModel, fsdp_exposes_at_least_its_share_of_the_traffic) {
   job.software.jitter_per_doubling = 0;
   Yard yard(job, 8, RoutingKind::spray);
   const StepProfile& p = yard.model->profile(yard.packed());
-  // 64 ranks, 8 a server: every adapter carries 1/8 of (63/64) of the bytes: gathered twice, reduced once.
+  // 64 ranks, 8 a server: every adapter carries 1/8 of (63/64) of the bytes: gathered twice,
+  // reduced once.
   const double bytes = (2 * 2.0 + 4.0) * yard.model->plan().stage_parameters(0) * 63 / 64 / 8;
   EXPECT_GT(to_seconds(p.part(StepPart::exposed_dp)), 0.72 * bytes / (50e9 * 0.87));
   EXPECT_EQ(sum(p), p.step);
 }
 
-// The twin of DataTraffic's own layout: the ring builder of the network model, group by group, over the same paths.
+// The twin of DataTraffic's own layout: the ring builder of the network model, group by group, over
+// the same paths.
 class RouterPaths final : public PathSource {
  public:
   explicit RouterPaths(const topologies::Router& router) : router_(router) {}
-  void add_path(std::size_t from, std::size_t to, std::uint64_t, double flows, LoadAccumulator& loads) const override {
-    router_.for_each_load(topologies::NicId(from), topologies::NicId(to), 1, flows,
-                          [&](topologies::LinkId l, double w) { loads.add(LinkIndex(l.index()), w); });
+  void add_path(std::size_t from, std::size_t to, std::uint64_t, double flows,
+                LoadAccumulator& loads) const override {
+    router_.for_each_load(
+        topologies::NicId(from), topologies::NicId(to), 1, flows,
+        [&](topologies::LinkId l, double w) { loads.add(LinkIndex(l.index()), w); });
   }
 
  private:
@@ -248,7 +263,8 @@ TEST(DataTraffic, merged_groups_take_as_long_as_the_ring_builders_groups_togethe
 
   MaxMin solver;
   for (std::size_t l = 0; l < yard.fabric->links().size(); ++l)
-    solver.add_link(yard.fabric->link(topologies::LinkId(l)).capacity.value() * yard.server.nic.efficiency);
+    solver.add_link(yard.fabric->link(topologies::LinkId(l)).capacity.value() *
+                    yard.server.nic.efficiency);
   const RouterPaths paths(*yard.router);
   std::vector<VarIndex> groups;
   double bytes_per_flow = 0;
@@ -257,14 +273,16 @@ TEST(DataTraffic, merged_groups_take_as_long_as_the_ring_builders_groups_togethe
     for (const HostId server : servers)
       members.push_back({server.index() * 8 + tensor, server.index() * 8 + tensor, server.index()});
     // each path of the pair is one flow of for_each_load already: queue pairs are in the router
-    const CollectivePlan ring = plan_ring(CollectiveKind::reduce_scatter, bytes, members, paths, {});
+    const CollectivePlan ring =
+        plan_ring(CollectiveKind::reduce_scatter, bytes, members, paths, {});
     ASSERT_EQ(ring.streams.size(), 1u);
     groups.push_back(solver.add(ring.streams[0].loads));
     bytes_per_flow = ring.streams[0].bytes_per_flow / yard.router->flows_of_pair();
   }
   solver.solve();
   double last_s = 0;
-  for (const VarIndex group : groups) last_s = std::max(last_s, bytes_per_flow / solver.rate(group));
+  for (const VarIndex group : groups)
+    last_s = std::max(last_s, bytes_per_flow / solver.rate(group));
   EXPECT_NEAR(traffic.steady_s(bytes)[0], last_s, 1e-9 * last_s);
 }
 

@@ -28,16 +28,19 @@ TEST(Transformer, EveryWeightOfATinyModelByHand) {
   EXPECT_EQ(parameters(m, 32), 2 * (128 + 64 + 384 + 16) + 80 + 80 + 8);
   m.tied_embeddings = true;
   EXPECT_EQ(parameters(m, 32), 2 * 592 + 80 + 8);
-  m.gated = false;  // two matrices; biases 16 + 8 + 16 + 8; norms 32; positions 32 x 8; final norm 16
+  m.gated =
+      false;  // two matrices; biases 16 + 8 + 16 + 8; norms 32; positions 32 x 8; final norm 16
   EXPECT_EQ(parameters(m, 32), 2 * (128 + 64 + 256 + 48 + 32) + 80 + 256 + 16);
 }
 
 TEST(Transformer, PublishedParameterCounts) {
-  EXPECT_EQ(parameters(llama3_405b(), 8192), 405853388800.0);  // as Hugging Face counts the released weights
+  EXPECT_EQ(parameters(llama3_405b(), 8192),
+            405853388800.0);  // as Hugging Face counts the released weights
   EXPECT_EQ(parameters(llama3_70b(), 8192), 70553706496.0);
   EXPECT_EQ(parameters(llama3_8b(), 8192), 8030261248.0);
-  EXPECT_NEAR(parameters(gpt(96, 12288, 96, 50257), 2048), 174.6e9, 0.05e9);  // Brown et al. 2020: 175.0B
-  EXPECT_NEAR(parameters(gpt(48, 6144, 64), 2048), 22e9, 0.5e9);              // Korthikanti et al. 2022
+  EXPECT_NEAR(parameters(gpt(96, 12288, 96, 50257), 2048), 174.6e9,
+              0.05e9);                                            // Brown et al. 2020: 175.0B
+  EXPECT_NEAR(parameters(gpt(48, 6144, 64), 2048), 22e9, 0.5e9);  // Korthikanti et al. 2022
   EXPECT_NEAR(parameters(gpt(105, 20480, 128), 2048), 530e9, 1e9);
   EXPECT_NEAR(parameters(gpt(128, 25600, 160), 2048), 1e12, 0.01e12);
 }
@@ -45,8 +48,8 @@ TEST(Transformer, PublishedParameterCounts) {
 TEST(Transformer, NarayananFormulaOfParameters) {
   // 12 L h^2 (1 + 13/(12 h) + (V + s)/(12 L h)), without the final norm's 2 h
   const double L = 96, h = 12288, V = 51200, s = 2048;
-  EXPECT_NEAR(parameters(gpt(96, 12288, 96), 2048), 12 * L * h * h * (1 + 13 / (12 * h) + (V + s) / (12 * L * h)) + 2 * h,
-              1.0);
+  EXPECT_NEAR(parameters(gpt(96, 12288, 96), 2048),
+              12 * L * h * h * (1 + 13 / (12 * h) + (V + s) / (12 * L * h)) + 2 * h, 1.0);
 }
 
 TEST(Transformer, KorthikantiFormulaOfFlops) {
@@ -61,7 +64,8 @@ TEST(Transformer, KorthikantiFormulaOfFlops) {
 }
 
 TEST(Transformer, PalmPerTokenFormula) {
-  // PaLM 540B (appendix B): 6 N + 12 L H Q T with N the weights in matrix products; 118 layers, 48 heads of 256.
+  // PaLM 540B (appendix B): 6 N + 12 L H Q T with N the weights in matrix products; 118 layers, 48
+  // heads of 256.
   TransformerSpec m;
   m.layers = 118;
   m.hidden = 18432;
@@ -88,7 +92,8 @@ TEST(Transformer, ConventionsDifferByWhatTheyName) {
 
 TEST(Transformer, LayersAndHeadSumToTheWhole) {
   const TransformerSpec m = llama3_70b();
-  EXPECT_DOUBLE_EQ(3 * (80 * layer_forward_flops(m, 4096) + head_forward_flops(m)), model_flops_per_token(m, 4096));
+  EXPECT_DOUBLE_EQ(3 * (80 * layer_forward_flops(m, 4096) + head_forward_flops(m)),
+                   model_flops_per_token(m, 4096));
 }
 
 }  // namespace
