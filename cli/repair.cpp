@@ -33,8 +33,7 @@ Exit repair_command(const Arguments& arguments) {
   const Parsed args = parse(usage(), arguments);
   if (printed_help(usage(), args)) return Exit::done;
   const analysis::RepairReport report = analysis::repair(args.positional[0]);
-  std::cout << args.positional[0] << ": " << report.text << " ("
-            << with_commas(std::int64_t(report.events)) << " events)\n";
+  std::cout << report.text << '\n';
   return Exit::done;
 }
 

@@ -6,6 +6,7 @@
 #include "models/training/memory.hpp"
 #include "models/training/plan.hpp"
 #include "models/training/stage_costs.hpp"
+#include "models/training/step_model.hpp"
 #include "scenarios/world.hpp"
 #include "topologies/catalog.hpp"
 
@@ -31,6 +32,19 @@ std::vector<Diagnostic> check_scenario(const ReadResult& read) {
     report(models::check_precision(job, s.cluster.server.gpu), path);
     if (impossible.empty())
       report(models::check_memory(job, s.cluster.server.gpu, s.cluster.server.gpus), path);
+  }
+  // Against its own prediction, so only when everything else is in order.
+  for (const auto& [name, job] : s.jobs) {
+    if (!job.measured_step || !found.empty()) continue;
+    const Site site(s);
+    models::StepModel model(job, s.cluster.server, site.router);
+    const auto [fastest, slowest] = model.scalable_range(first_placement(s, job));
+    if (*job.measured_step < fastest || *job.measured_step > slowest)
+      report({{"measured_step",
+               trainyard::to_text(*job.measured_step) + " cannot be met by scaling compute",
+               "between " + trainyard::to_text(fastest) + " and " + trainyard::to_text(slowest) +
+                   "; is it the time of one step of this very job?"}},
+             "jobs." + name);
   }
   // In the order of lines within each file; files in the order in which they were first named.
   std::vector<std::string> files;

@@ -59,15 +59,15 @@ BoundaryTimes BoundaryTraffic::solve(std::span<const topologies::HostId> servers
   for (int replica = 0; replica < plan_.data; ++replica)
     replicas.push_back(loads(servers, replica, from_stage, to_stage));
   FabricSolver fabric(router_, server_);
-  const std::vector<VarIndex> vars = fabric.add_together(replicas);
+  const std::vector<FabricSolver::Added> vars = fabric.add_together(replicas);
   fabric.solver().solve();
   const double bytes_per_flow = bytes_per_rank_ / router_.flows_of_pair();
   BoundaryTimes times;
   for (std::size_t replica = 0; replica < vars.size(); ++replica) {
-    if (!vars[replica].is_valid()) times.no_path.push_back(int(replica));
-    times.seconds.push_back(vars[replica].is_valid()
+    if (!vars[replica].var.is_valid()) times.no_path.push_back(int(replica));
+    times.seconds.push_back(vars[replica].var.is_valid()
                                 ? message_latency_s +
-                                      bytes_per_flow / fabric.solver().rate(vars[replica])
+                                      bytes_per_flow / fabric.solver().rate(vars[replica].var)
                                 : 0.0);
   }
   return times;

@@ -114,11 +114,7 @@ void DataTraffic::make_solver() {
   for (const Ring& ring : rings_) loads.push_back(&ring.loads);
   fabric_ = std::make_unique<FabricSolver>(router_, server_);
   vars_ = fabric_->add_together(loads);
-  caps_.clear();
-  for (const VarIndex var : vars_) {
-    caps_.push_back(fabric_->solver().cap(var));
-    fabric_->solver().set_cap(var, 0.0);
-  }
+  for (const FabricSolver::Added& added : vars_) fabric_->solver().set_capacity(added.own, 0.0);
   fabric_->solver().solve();
 }
 
@@ -151,7 +147,7 @@ void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) {
     for (std::size_t s = 0; s < n; ++s) {
       const State& st = state[s];
       if (st.moving)
-        next = std::min(next, st.settled_s + st.left / solver.rate(vars_[s]));
+        next = std::min(next, st.settled_s + st.left / solver.rate(vars_[s].var));
       else if (st.next < stages[s].size())
         next = std::min(next, st.start_s);
     }
@@ -161,11 +157,12 @@ void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) {
     for (std::size_t s = 0; s < n; ++s) {
       State& st = state[s];
       if (st.moving) {
-        const double rate = solver.rate(vars_[s]);
+        const double rate = solver.rate(vars_[s].var);
         if (st.settled_s + st.left / rate <= now * (1 + 1e-15)) {  // done: what is left is zero
           stages[s][st.next++].finish_s = now;
           wait_for_next(s, now);
-          if (!(st.next < stages[s].size() && st.start_s <= now)) solver.set_cap(vars_[s], 0.0);
+          if (!(st.next < stages[s].size() && st.start_s <= now))
+            solver.set_capacity(vars_[s].own, 0.0);
         } else {
           st.left -= rate * (now - st.settled_s);
           st.settled_s = now;
@@ -175,7 +172,7 @@ void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) {
         st.moving = true;
         st.left = bytes_of_flow(stages[s][st.next].bytes);
         st.settled_s = now;
-        solver.set_cap(vars_[s], caps_[s]);
+        solver.set_capacity(vars_[s].own, vars_[s].own_Bps);
       }
     }
     solver.solve();
@@ -188,11 +185,12 @@ std::vector<double> DataTraffic::steady_s(double bytes) {
   std::vector<double> seconds(rings_.size(), 0.0);
   if (plan_.data < 2) return seconds;
   MaxMin& solver = fabric_->solver();
-  for (std::size_t s = 0; s < rings_.size(); ++s) solver.set_cap(vars_[s], caps_[s]);
+  for (std::size_t s = 0; s < rings_.size(); ++s)
+    solver.set_capacity(vars_[s].own, vars_[s].own_Bps);
   solver.solve();
   for (std::size_t s = 0; s < rings_.size(); ++s) {
-    seconds[s] = bytes_of_flow(bytes) / solver.rate(vars_[s]);
-    solver.set_cap(vars_[s], 0.0);
+    seconds[s] = bytes_of_flow(bytes) / solver.rate(vars_[s].var);
+    solver.set_capacity(vars_[s].own, 0.0);
   }
   solver.solve();
   return seconds;

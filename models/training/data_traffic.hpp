@@ -79,10 +79,9 @@ class DataTraffic {
   int group_members_ = 1;  // k: members of a group in one server
   int group_servers_ = 1;  // N
   double latency_s_ = 0;
-  std::vector<Ring> rings_;               // by stage
-  std::unique_ptr<FabricSolver> fabric_;  // of the present placement
-  std::vector<VarIndex> vars_;            // by stage
-  std::vector<double> caps_;              // own limit: the tightest link that only this stage uses
+  std::vector<Ring> rings_;                // by stage
+  std::unique_ptr<FabricSolver> fabric_;   // of the present placement
+  std::vector<FabricSolver::Added> vars_;  // by stage
   std::map<std::pair<std::uint64_t, std::uint64_t>, LinkLoads>
       edges_;  // loads of one server pair, by first GPU of each
 };

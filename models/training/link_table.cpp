@@ -16,7 +16,9 @@ LinkIndex FabricSolver::index(topologies::LinkId link) {
   return known;
 }
 
-std::vector<VarIndex> FabricSolver::add_together(std::span<const LinkLoads* const> variables) {
+std::vector<FabricSolver::Added> FabricSolver::add_together(
+    std::span<const LinkLoads* const> variables) {
+  constexpr double no_limit_Bps = 1e18;  // faster than any link: all of this variable's are shared
   constexpr std::uint32_t nobody = 0xffffffffu, many = 0xfffffffeu;
   std::vector<std::uint32_t> user(router_.fabric().links().size(), nobody);
   for (std::size_t v = 0; v < variables.size(); ++v) {
@@ -26,19 +28,21 @@ std::vector<VarIndex> FabricSolver::add_together(std::span<const LinkLoads* cons
       u = u == nobody ? std::uint32_t(v) : many;
     }
   }
-  std::vector<VarIndex> added(variables.size());
+  std::vector<Added> added(variables.size());
   std::vector<Load> shared;
   for (std::size_t v = 0; v < variables.size(); ++v) {
     if (!variables[v]) continue;
     shared.clear();
-    double own_Bps = MaxMin::unlimited;
+    double own_Bps = no_limit_Bps;
     for (const auto& [link, weight] : *variables[v]) {
       if (user[link.index()] == many)
         shared.push_back(Load{index(link), weight});
       else
         own_Bps = std::min(own_Bps, capacity_Bps(link) / weight);
     }
-    added[v] = solver_.add(shared, own_Bps);
+    const LinkIndex own = solver_.add_link(own_Bps);
+    shared.push_back(Load{own, 1.0});
+    added[v] = {solver_.add(shared), own, own_Bps};
   }
   return added;
 }

@@ -60,10 +60,16 @@ class FabricSolver {
 
   /// What collectives and transfers get out of a link.
   double capacity_Bps(topologies::LinkId link) const;
-  /// One variable for each; an empty place (null) gets none. A link that only one of them uses
-  /// cannot be shared, so of such links only the tightest of each variable can bind: it becomes the
-  /// variable's cap, and the solver stays small.
-  std::vector<VarIndex> add_together(std::span<const LinkLoads* const> variables);
+  /// A variable, and the one link that stands for all links that only this variable uses: such
+  /// links cannot be shared, so only the tightest of them can bind. Setting its capacity to zero
+  /// stops the variable at little cost.
+  struct Added {
+    VarIndex var;  // invalid: nothing to add
+    LinkIndex own;
+    double own_Bps = 0;
+  };
+  /// One variable for each; an empty place (null) gets none. The solver stays small.
+  std::vector<Added> add_together(std::span<const LinkLoads* const> variables);
   MaxMin& solver() { return solver_; }
   /// The solver's link for one of the fabric.
   LinkIndex index(topologies::LinkId link);

@@ -16,6 +16,7 @@ namespace trainyard::models {
 namespace {
 
 constexpr std::size_t links_reported = 16;
+constexpr double most_scaling = 20;    // of compute, to meet a measured step
 constexpr double parameter_bytes = 2;  // gathered in BF16
 // Waiting in a collective or polling: share of the board power limit (docs/models/step.md).
 constexpr double communicating_share = 0.36;
@@ -317,9 +318,7 @@ StepProfile StepModel::compute(const Placement& placement, bool detailed) {
   const Times nominal = has_slow ? times({placement.servers, {}}) : t;
 
   StepProfile profile;
-  const double jitter =
-      1 + job_.software.jitter_per_doubling * std::log2(std::max(1.0, plan_.gpus / 8.0));
-  profile.step = seconds(t.step_s * jitter);
+  profile.step = seconds(t.step_s * jitter());
   std::array<double, step_parts> parts{};
   const auto part = [&](StepPart p) -> double& { return parts[static_cast<std::size_t>(p)]; };
   part(StepPart::useful) = nominal.useful_s;
@@ -329,7 +328,7 @@ StepProfile StepModel::compute(const Placement& placement, bool detailed) {
   part(StepPart::exposed_tp) = nominal.exposed_tp_s;
   part(StepPart::exposed_dp) = nominal.exposed_dp_s;
   part(StepPart::exposed_pp) = nominal.exposed_pp_s;
-  part(StepPart::slow) = t.step_s * jitter - nominal.step_s;
+  part(StepPart::slow) = t.step_s * jitter() - nominal.step_s;
   for (double& p : parts) {
     check(p > -1e-9 * t.step_s, "no part of a step is negative", p, t.step_s);
     p = std::max(p, 0.0);
@@ -454,26 +453,37 @@ void StepModel::add_power(const Times& t, StepProfile& profile) const {
   }
 }
 
+double StepModel::jitter() const {
+  return 1 + job_.software.jitter_per_doubling * std::log2(std::max(1.0, plan_.gpus / 8.0));
+}
+
+double StepModel::step_at_s(const Placement& placement, double compute_scale) {
+  compute_scale_ = compute_scale;
+  plays_.clear();
+  return times({placement.servers, {}}).step_s * jitter();
+}
+
+std::pair<Duration, Duration> StepModel::scalable_range(const Placement& placement) {
+  const double before = compute_scale_;
+  const double fastest = step_at_s(placement, most_scaling);
+  const double slowest = step_at_s(placement, 1 / most_scaling);
+  compute_scale_ = before;
+  plays_.clear();
+  return {seconds(fastest), seconds(slowest)};
+}
+
 void StepModel::meet_measured_step(const Placement& placement) {
   is_calibrated_ = true;
-  const double jitter =
-      1 + job_.software.jitter_per_doubling * std::log2(std::max(1.0, plan_.gpus / 8.0));
   const double target = to_seconds(*job_.measured_step);
-  const auto step_at = [&](double scale) {
-    compute_scale_ = scale;
-    plays_.clear();
-    return times({placement.servers, {}}).step_s * jitter;
-  };
-  // Faster compute, shorter step: bisect the speed between a twentieth and twenty times nominal.
-  double slow = 0.05, fast = 20.0;
-  check(step_at(slow) >= target && step_at(fast) <= target,
-        "measured_step lies between 20 times slower and faster compute than the calibrated one",
-        target);
+  // Faster compute, shorter step: bisect the speed.
+  double slow = 1 / most_scaling, fast = most_scaling;
+  check(step_at_s(placement, slow) >= target && step_at_s(placement, fast) <= target,
+        "measured_step lies in scalable_range()", target);
   for (int i = 0; i < 60; ++i) {
     const double middle = std::sqrt(slow * fast);
-    (step_at(middle) > target ? slow : fast) = middle;
+    (step_at_s(placement, middle) > target ? slow : fast) = middle;
   }
-  step_at(fast);
+  step_at_s(placement, fast);
 }
 
 }  // namespace trainyard::models

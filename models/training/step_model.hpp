@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "models/compute/server_spec.hpp"
@@ -46,6 +47,10 @@ class StepModel final : public StepSource {
   const StepProfile& profile(const Placement& placement) override;
   void links_changed();
 
+  /// The step with compute 20 times faster and 20 times slower than calibrated: what measured_step
+  /// can lie between. Leaves the model as it was.
+  std::pair<Duration, Duration> scalable_range(const Placement& placement);
+
   const Plan& plan() const { return plan_; }
   /// What compute was scaled by to meet JobSpec::measured_step; 1 without one.
   double compute_scale() const { return compute_scale_; }
@@ -83,6 +88,8 @@ class StepModel final : public StepSource {
   void add_fsdp_traffic();
   void find_busiest_links(const Placement& placement, StepProfile& profile);
   void add_power(const Times& times, StepProfile& profile) const;
+  double jitter() const;
+  double step_at_s(const Placement& placement, double compute_scale);
   void meet_measured_step(const Placement& placement);
 
   JobSpec job_;

@@ -126,6 +126,14 @@ TEST(Run, the_run_file_holds_what_the_result_says) {
   std::filesystem::remove(file);
 }
 
+TEST(Run, a_measured_step_out_of_reach_is_the_users_mistake) {
+  const std::string file = std::string(TRAINYARD_LIBRARY) + "/quickstart.json";
+  const ReadResult impossible = load_scenario(file, {"jobs.llama.measured_step=1 ms"});
+  ASSERT_EQ(impossible.diagnostics.size(), 1u);
+  EXPECT_EQ(impossible.diagnostics[0].path, "jobs.llama.measured_step");
+  EXPECT_TRUE(load_scenario(file, {"jobs.llama.measured_step=6 s"}).ok());
+}
+
 TEST(Run, power_is_integrated_exactly) {
   // Nothing fails and nothing is saved: start-up, then one profile to the end.
   std::vector<std::string> o = small_cluster();
