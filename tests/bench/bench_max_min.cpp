@@ -105,5 +105,3 @@ BENCHMARK(build_and_first_solve)
 
 }  // namespace
 }  // namespace trainyard::models
-
-BENCHMARK_MAIN();
