@@ -17,6 +17,7 @@ class NoEffect {
     failures();
     fabric();
     stores();
+    server();
     for (const auto& [name, job] : scenario_.jobs) this->job("jobs." + name, job);
     return std::move(lines_);
   }
@@ -51,6 +52,19 @@ class NoEffect {
            "sprayed packets use all paths whatever the number of queue pairs");
     if (f.tiers == 2)
       idle("cluster.fabric.core_switch", "a fabric of 2 tiers has no core switches");
+  }
+
+  void server() {
+    for (const char* price : {"gpu.price", "nic.price", "price"})
+      idle(std::string("cluster.server.") + price,
+           "runs do not count money; topology prices switches");
+    idle("cluster.server.nic.power", "adapters are part of power_overhead");
+    const bool fp8 = std::any_of(scenario_.jobs.begin(), scenario_.jobs.end(), [](const auto& job) {
+      return job.second.parallel.precision == models::Precision::fp8;
+    });
+    if (!fp8)
+      for (const char* key : {"peak_fp8", "calibration.gemm_fp8"})
+        idle(std::string("cluster.server.gpu.") + key, "no job computes in FP8");
   }
 
   void stores() {

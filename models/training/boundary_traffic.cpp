@@ -19,8 +19,8 @@ BoundaryTraffic::BoundaryTraffic(const Plan& plan, const ServerSpec& server,
       links_(links),
       bytes_per_rank_(boundary_bytes(plan)) {}
 
-const LinkLoads* BoundaryTraffic::loads(std::span<const topologies::HostId> servers, int replica,
-                                        int from_stage, int to_stage) {
+const BoundaryTraffic::Pair& BoundaryTraffic::pair(std::span<const topologies::HostId> servers,
+                                                   int replica, int from_stage, int to_stage) {
   const topologies::Fabric& fabric = router_.fabric();
   const auto gpu_of = [&](int tensor, int stage) {
     const int rank = plan_.rank_of({.tensor = tensor, .data = replica, .pipeline = stage});
@@ -31,33 +31,30 @@ const LinkLoads* BoundaryTraffic::loads(std::span<const topologies::HostId> serv
                                                     std::uint32_t(gpu_of(0, to_stage).index())};
   auto found = pairs_.find(key);
   if (found == pairs_.end()) {
+    Pair made;
     bool connected = true;
-    std::vector<topologies::LinkId> inside;
-    LinkLoads loads = links_.collect([&](auto&& add) {
-      for (int tensor = 0; tensor < plan_.tensor; ++tensor) {
-        const topologies::GpuId from = gpu_of(tensor, from_stage), to = gpu_of(tensor, to_stage);
-        if (fabric.host_of(from) == fabric.host_of(to)) {
-          inside.clear();
-          fabric.scale_up_path(from, to, inside);
-          // the same bytes in as many flows as a connection over the fabric has, so that one
-          // variable fits both
-          for (const topologies::LinkId link : inside) add(link, double(router_.flows_of_pair()));
-        } else {
-          connected &= router_.for_each_load(fabric.nic_of(from), fabric.nic_of(to), 0, 1.0, add);
-        }
-      }
+    made.loads = links_.collect([&](auto&& add) {
+      for (int tensor = 0; tensor < plan_.tensor; ++tensor)
+        connected &=
+            add_connection(router_, gpu_of(tensor, from_stage), gpu_of(tensor, to_stage), 0, add);
     });
-    if (!connected) loads.clear();
-    found = pairs_.emplace(key, std::move(loads)).first;
+    if (connected)
+      made.latency_s = connection_latency_s(router_, gpu_of(0, from_stage), gpu_of(0, to_stage), 0);
+    else
+      made.loads.clear();
+    found = pairs_.emplace(key, std::move(made)).first;
   }
-  return found->second.empty() ? nullptr : &found->second;
+  return found->second;
 }
 
 BoundaryTimes BoundaryTraffic::solve(std::span<const topologies::HostId> servers, int from_stage,
                                      int to_stage) {
+  std::vector<const Pair*> pairs;
   std::vector<const LinkLoads*> replicas;
-  for (int replica = 0; replica < plan_.data; ++replica)
-    replicas.push_back(loads(servers, replica, from_stage, to_stage));
+  for (int replica = 0; replica < plan_.data; ++replica) {
+    pairs.push_back(&pair(servers, replica, from_stage, to_stage));
+    replicas.push_back(pairs.back()->loads.empty() ? nullptr : &pairs.back()->loads);
+  }
   FabricSolver fabric(router_, server_);
   const std::vector<FabricSolver::Added> vars = fabric.add_together(replicas);
   fabric.solver().solve();
@@ -66,7 +63,7 @@ BoundaryTimes BoundaryTraffic::solve(std::span<const topologies::HostId> servers
   for (std::size_t replica = 0; replica < vars.size(); ++replica) {
     if (!vars[replica].var.is_valid()) times.no_path.push_back(int(replica));
     times.seconds.push_back(vars[replica].var.is_valid()
-                                ? message_latency_s +
+                                ? message_latency_s + pairs[replica]->latency_s +
                                       bytes_per_flow / fabric.solver().rate(vars[replica].var)
                                 : 0.0);
   }
@@ -91,9 +88,8 @@ void BoundaryTraffic::add_bytes(std::span<const topologies::HostId> servers, int
                                 int to_stage, double transfers, std::vector<double>& bytes) {
   const double bytes_per_flow = bytes_per_rank_ / router_.flows_of_pair();
   for (int replica = 0; replica < plan_.data; ++replica)
-    if (const LinkLoads* of_replica = loads(servers, replica, from_stage, to_stage))
-      for (const auto& [link, weight] : *of_replica)
-        bytes[link.index()] += weight * bytes_per_flow * transfers;
+    for (const auto& [link, weight] : pair(servers, replica, from_stage, to_stage).loads)
+      bytes[link.index()] += weight * bytes_per_flow * transfers;
 }
 
 void BoundaryTraffic::clear() {

@@ -21,8 +21,8 @@
 /// overlap while a transfer is shorter than one chunk of compute, which the step model checks and
 /// reports.
 ///
-///     time of replica d = latency + bytes per flow / x_d,      x = max-min rates of the boundary's
-///     replicas
+///     time of replica d = message + path latency + bytes per flow / x_d,   x = max-min rates of
+///     the boundary's replicas
 ///
 /// Page: docs/models/step.md. Cost: replicas x tensor ranks x queue pairs x hops a boundary;
 /// results are kept by the servers at both ends, so a replaced server costs its own boundaries
@@ -57,10 +57,13 @@ class BoundaryTraffic {
   void clear();
 
  private:
-  /// What the transfer of one replica puts on links; null: it has no path. Kept by the GPUs at both
-  /// ends.
-  const LinkLoads* loads(std::span<const topologies::HostId> servers, int replica, int from_stage,
-                         int to_stage);
+  struct Pair {
+    LinkLoads loads;       // empty: there is no path
+    double latency_s = 0;  // of the path: switches and cables
+  };
+  /// The transfer of one replica. Kept by the GPUs at both ends.
+  const Pair& pair(std::span<const topologies::HostId> servers, int replica, int from_stage,
+                   int to_stage);
   BoundaryTimes solve(std::span<const topologies::HostId> servers, int from_stage, int to_stage);
 
   const Plan& plan_;
@@ -69,7 +72,7 @@ class BoundaryTraffic {
   LinkTable& links_;
   double bytes_per_rank_;
   std::map<std::vector<std::uint32_t>, BoundaryTimes> known_;  // by stages and servers at both ends
-  std::map<std::pair<std::uint32_t, std::uint32_t>, LinkLoads> pairs_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Pair> pairs_;
 };
 
 }  // namespace trainyard::models

@@ -24,6 +24,10 @@ DataTraffic::DataTraffic(const Plan& plan, const ServerSpec& server,
                (group_servers_ - 1) * to_seconds(server_.nic.latency);
 }
 
+double DataTraffic::latency_s(int stage) const {
+  return latency_s_ + (group_servers_ - 1) * rings_[std::size_t(stage)].path_latency_s;
+}
+
 double DataTraffic::bytes_of_flow(double bytes) const {
   return bytes * (plan_.data - 1) / plan_.data / (group_members_ * router_.flows_of_pair());
 }
@@ -36,44 +40,40 @@ DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> ser
   };
   // What one server of the ring sends to the next: every channel of every tensor-parallel rank's
   // group.
-  const auto edge = [&](int from, int to) -> const LinkLoads* {
+  const auto edge = [&](int from, int to) -> const Edge& {
     const std::pair<std::uint64_t, std::uint64_t> key{gpu_of(0, from * group_members_).index(),
                                                       gpu_of(0, to * group_members_).index()};
     auto found = edges_.find(key);
     if (found == edges_.end()) {
+      Edge made;
       bool connected = true;
-      std::vector<topologies::LinkId> inside;
-      LinkLoads loads = links_.collect([&](auto&& add) {
+      made.loads = links_.collect([&](auto&& add) {
         for (int tensor = 0; tensor < plan_.tensor; ++tensor)
-          for (int channel = 0; channel < group_members_; ++channel) {
-            const topologies::GpuId a = gpu_of(tensor, from * group_members_ + channel);
-            const topologies::GpuId b = gpu_of(tensor, to * group_members_ + channel);
-            if (fabric.host_of(a) == fabric.host_of(b)) {
-              inside.clear();
-              fabric.scale_up_path(a, b, inside);
-              for (const topologies::LinkId link : inside)
-                add(link, double(router_.flows_of_pair()));
-            } else {
-              connected &= router_.for_each_load(fabric.nic_of(a), fabric.nic_of(b),
-                                                 std::uint64_t(channel) + 1, 1.0, add);
-            }
-          }
+          for (int channel = 0; channel < group_members_; ++channel)
+            connected &= add_connection(router_, gpu_of(tensor, from * group_members_ + channel),
+                                        gpu_of(tensor, to * group_members_ + channel),
+                                        std::uint64_t(channel) + 1, add);
       });
-      if (!connected) loads.clear();
-      found = edges_.emplace(key, std::move(loads)).first;
+      if (connected)
+        made.latency_s = connection_latency_s(router_, gpu_of(0, from * group_members_),
+                                              gpu_of(0, to * group_members_), 1);
+      else
+        made.loads.clear();
+      found = edges_.emplace(key, std::move(made)).first;
     }
-    return found->second.empty() ? nullptr : &found->second;
+    return found->second;
   };
   Ring ring;
-  std::vector<const LinkLoads*> edges;
+  std::vector<const Edge*> edges;
   for (int server = 0; group_servers_ > 1 && server < group_servers_; ++server) {
-    edges.push_back(edge(server, (server + 1) % group_servers_));
-    ring.connected &= edges.back() != nullptr;
+    edges.push_back(&edge(server, (server + 1) % group_servers_));
+    ring.connected &= !edges.back()->loads.empty();
+    ring.path_latency_s = std::max(ring.path_latency_s, edges.back()->latency_s);
   }
   if (!ring.connected) return ring;
   ring.loads = links_.collect([&](auto&& add) {
-    for (const LinkLoads* loads : edges)
-      for (const auto& [link, weight] : *loads) add(link, weight);
+    for (const Edge* e : edges)
+      for (const auto& [link, weight] : e->loads) add(link, weight);
     if (group_members_ > 1) {  // through the scale-up switch: every channel visits every member
       const double weight = double(group_members_) * router_.flows_of_pair();
       for (int data = 0; data < group_servers_ * group_members_; ++data)
@@ -138,7 +138,7 @@ void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) {
     State& st = state[s];
     st.moving = false;
     if (st.next < stages[s].size())
-      st.start_s = std::max(now, stages[s][st.next].ready_s) + latency_s_;
+      st.start_s = std::max(now, stages[s][st.next].ready_s) + latency_s(int(s));
   };
   for (std::size_t s = 0; s < n; ++s) wait_for_next(s, 0.0);
   const double never = std::numeric_limits<double>::infinity();

@@ -51,7 +51,7 @@ class DataTraffic {
   /// Seconds of one collective of `bytes` in every stage at once, without latency: for traffic that
   /// never pauses (FSDP).
   std::vector<double> steady_s(double bytes);
-  double latency_s() const { return latency_s_; }
+  double latency_s(int stage) const;
   /// Servers of one group; 1: the group lives inside a scale-up domain.
   int servers_of_group() const { return group_servers_; }
 
@@ -66,6 +66,12 @@ class DataTraffic {
     std::vector<std::uint32_t> servers;  // of the stage
     LinkLoads loads;
     bool connected = true;
+    double path_latency_s = 0;  // of its longest edge: every step waits for it
+  };
+  /// From one server of a ring to the next.
+  struct Edge {
+    LinkLoads loads;       // empty: there is no path
+    double latency_s = 0;  // switches and cables
   };
   Ring make_ring(std::span<const topologies::HostId> servers, int stage);
   double bytes_of_flow(double bytes) const;
@@ -82,7 +88,7 @@ class DataTraffic {
   std::vector<Ring> rings_;                // by stage
   std::unique_ptr<FabricSolver> fabric_;   // of the present placement
   std::vector<FabricSolver::Added> vars_;  // by stage
-  std::map<std::pair<std::uint64_t, std::uint64_t>, LinkLoads>
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Edge>
       edges_;  // loads of one server pair, by first GPU of each
 };
 

@@ -4,6 +4,17 @@
 
 namespace trainyard::models {
 
+double connection_latency_s(const topologies::Router& router, topologies::GpuId from,
+                            topologies::GpuId to, std::uint64_t label) {
+  const topologies::Fabric& fabric = router.fabric();
+  std::vector<topologies::LinkId> path;
+  if (fabric.host_of(from) == fabric.host_of(to))
+    fabric.scale_up_path(from, to, path);
+  else
+    router.path(fabric.nic_of(from), fabric.nic_of(to), label, path);
+  return to_seconds(router.latency(path));
+}
+
 double FabricSolver::capacity_Bps(topologies::LinkId link) const {
   const bool inside = router_.fabric().link(link).kind == topologies::LinkKind::nvlink;
   return router_.state().capacity(link).value() * (inside ? scale_up_efficiency_ : nic_efficiency_);

@@ -49,6 +49,25 @@ class LinkTable {
   bool is_collecting_ = false;
 };
 
+/// What one connection between two GPUs puts on links: `add(link, weight)`. Inside a server it goes
+/// over the scale-up switch, in as many flows as a connection over the fabric has, so that one
+/// variable fits both. False: there is no path.
+template <class Add>
+bool add_connection(const topologies::Router& router, topologies::GpuId from, topologies::GpuId to,
+                    std::uint64_t label, Add&& add) {
+  const topologies::Fabric& fabric = router.fabric();
+  if (fabric.host_of(from) != fabric.host_of(to))
+    return router.for_each_load(fabric.nic_of(from), fabric.nic_of(to), label, 1.0, add);
+  std::vector<topologies::LinkId> inside;
+  fabric.scale_up_path(from, to, inside);
+  for (const topologies::LinkId link : inside) add(link, double(router.flows_of_pair()));
+  return true;
+}
+
+/// Delay of its switches and cables.
+double connection_latency_s(const topologies::Router& router, topologies::GpuId from,
+                            topologies::GpuId to, std::uint64_t label);
+
 /// A solver over those links of the fabric that somebody uses, with its capacities scaled by
 /// `efficiency` (what protocols leave of the line rate).
 class FabricSolver {

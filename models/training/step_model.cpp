@@ -192,7 +192,7 @@ void StepModel::add_fsdp_traffic() {
       const std::size_t at = std::size_t(s * plan_.chunks + c);
       const double weights = plan_.share(s, c).weights / plan_.tensor;
       const double pieces = std::max(1, plan_.share(s, c).layers);  // one collective a layer
-      const double fixed = pieces * data_.latency_s();
+      const double fixed = pieces * data_.latency_s(s);
       const double gather = fixed + data_.steady_s(parameter_bytes * weights)[std::size_t(s)];
       const double reduce =
           fixed + data_.steady_s(job_.software.gradient_bytes * weights)[std::size_t(s)];

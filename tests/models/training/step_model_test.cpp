@@ -34,13 +34,13 @@ ServerSpec h100_server() {
 // A job and the cluster under it: leaves of two servers, so that most paths cross a spine.
 struct Yard {
   explicit Yard(JobSpec spec, int hosts, RoutingKind routing = RoutingKind::ecmp,
-                double oversubscription = 1)
+                double oversubscription = 1, Duration hop = Duration(500))
       : job(std::move(spec)) {
     topologies::FabricSpec f;
     f.hosts_per_leaf = 2;
     f.leaf_oversubscription = oversubscription;
-    f.leaf_switch = {"box", 64, 400_Gbps, Duration(500), {}, {}};
-    f.spine_switch = {"box", 128, 400_Gbps, Duration(500), {}, {}};
+    f.leaf_switch = {"box", 64, 400_Gbps, hop, {}, {}};
+    f.spine_switch = {"box", 128, 400_Gbps, hop, {}, {}};
     topologies::BuildResult built = topologies::build_fat_tree(f, {.hosts = hosts});
     EXPECT_TRUE(built.problems.empty());
     fabric = built.fabric;
@@ -73,6 +73,9 @@ JobSpec two_stages() {
   j.parallel.pipeline = 2;
   return j;
 }
+
+// Base; three steps between servers, each over two leaves and a spine of 500 ns.
+constexpr double ring_of_four_s = 10e-6 + 3 * (10e-6 + 3 * 0.5e-6);
 
 Duration sum(const StepProfile& p) {
   return std::accumulate(p.parts.begin(), p.parts.end(), Duration{});
@@ -122,7 +125,7 @@ TEST(StepModel, reduction_without_overlap_is_bytes_over_rate) {
   const double bytes =
       2 * 4.0 * yard.model->plan().stage_parameters(0);  // all-reduce: twice, 4 bytes a gradient
   const double rate = 50e9 * 0.87;
-  const double latency = 10e-6 + 3 * 10e-6;  // base, three steps between servers
+  const double latency = ring_of_four_s;
   EXPECT_NEAR(to_seconds(p.part(StepPart::exposed_dp)), latency + bytes * 3 / 4 / rate, 2e-9);
 }
 
@@ -140,8 +143,8 @@ TEST(StepModel, gathered_parameters_delay_the_first_forward_only_by_the_first_ch
   // ZeRO-1: 2 bytes gathered before, 4 reduced after; without: 2 x 4 reduced after. One chunk:
   // nothing hides either.
   const double parameters = zero1.model->plan().stage_parameters(0), rate = 50e9 * 0.87;
-  EXPECT_NEAR(exposed(zero1), 2 * 40e-6 + 6 * parameters * 3 / 4 / rate, 4e-9);
-  EXPECT_NEAR(exposed(plain), 40e-6 + 8 * parameters * 3 / 4 / rate, 4e-9);
+  EXPECT_NEAR(exposed(zero1), 2 * ring_of_four_s + 6 * parameters * 3 / 4 / rate, 4e-9);
+  EXPECT_NEAR(exposed(plain), ring_of_four_s + 8 * parameters * 3 / 4 / rate, 4e-9);
 }
 
 TEST(StepModel, a_replaced_server_gives_what_a_fresh_model_gives) {
@@ -203,6 +206,12 @@ TEST(StepModel, fewer_uplinks_never_make_a_step_shorter) {
     EXPECT_GE(step, before) << ratio;
     before = step;
   }
+}
+
+TEST(StepModel, slower_switches_make_a_longer_step) {
+  Yard quick(two_stages(), 8),
+      slow(two_stages(), 8, RoutingKind::ecmp, 1, std::chrono::microseconds(50));
+  EXPECT_GT(slow.model->profile(slow.packed()).step, quick.model->profile(quick.packed()).step);
 }
 
 TEST(StepModel, a_measured_step_is_met_by_scaling_compute) {
