@@ -29,31 +29,31 @@ LinkIndex FabricSolver::index(topologies::LinkId link) {
 
 std::vector<FabricSolver::Added> FabricSolver::add_together(
     std::span<const LinkLoads* const> variables) {
-  constexpr double no_limit_Bps = 1e18;  // faster than any link: all of this variable's are shared
-  constexpr std::uint32_t nobody = 0xffffffffu, many = 0xfffffffeu;
-  std::vector<std::uint32_t> user(router_.fabric().links().size(), nobody);
+  // No rate can pass the share of the most loaded link of its own: limit = min C/w. A link that can
+  // carry all its users at their limits never binds and is left out; the set of possible rates is
+  // the same without it, and with it the max-min rates.
+  std::vector<double> limit_Bps(variables.size(), 0.0);
+  std::vector<double> most_Bps(router_.fabric().links().size(), 0.0);
   for (std::size_t v = 0; v < variables.size(); ++v) {
     if (!variables[v]) continue;
-    for (const auto& [link, weight] : *variables[v]) {
-      std::uint32_t& u = user[link.index()];
-      u = u == nobody ? std::uint32_t(v) : many;
-    }
+    double limit = MaxMin::unlimited;
+    for (const auto& [link, weight] : *variables[v])
+      limit = std::min(limit, capacity_Bps(link) / weight);
+    limit_Bps[v] = limit;
+    for (const auto& [link, weight] : *variables[v]) most_Bps[link.index()] += weight * limit;
   }
+  constexpr double rounding = 1 - 1e-12;  // a link full to the last bit is kept
   std::vector<Added> added(variables.size());
-  std::vector<Load> shared;
+  std::vector<Load> binding;
   for (std::size_t v = 0; v < variables.size(); ++v) {
     if (!variables[v]) continue;
-    shared.clear();
-    double own_Bps = no_limit_Bps;
-    for (const auto& [link, weight] : *variables[v]) {
-      if (user[link.index()] == many)
-        shared.push_back(Load{index(link), weight});
-      else
-        own_Bps = std::min(own_Bps, capacity_Bps(link) / weight);
-    }
-    const LinkIndex own = solver_.add_link(own_Bps);
-    shared.push_back(Load{own, 1.0});
-    added[v] = {solver_.add(shared), own, own_Bps};
+    binding.clear();
+    for (const auto& [link, weight] : *variables[v])
+      if (most_Bps[link.index()] > capacity_Bps(link) * rounding)
+        binding.push_back(Load{index(link), weight});
+    const LinkIndex own = solver_.add_link(limit_Bps[v]);
+    binding.push_back(Load{own, 1.0});
+    added[v] = {solver_.add(binding), own, limit_Bps[v]};
   }
   return added;
 }

@@ -79,15 +79,15 @@ class FabricSolver {
 
   /// What collectives and transfers get out of a link.
   double capacity_Bps(topologies::LinkId link) const;
-  /// A variable, and the one link that stands for all links that only this variable uses: such
-  /// links cannot be shared, so only the tightest of them can bind. Setting its capacity to zero
-  /// stops the variable at little cost.
+  /// A variable, and a link of its own that holds what no rate of it can pass: the share of the
+  /// most loaded of its links. Setting its capacity to zero stops the variable at little cost.
   struct Added {
     VarIndex var;  // invalid: nothing to add
     LinkIndex own;
     double own_Bps = 0;
   };
-  /// One variable for each; an empty place (null) gets none. The solver stays small.
+  /// One variable for each; an empty place (null) gets none. Links that cannot bind are left out,
+  /// so the solver stays small.
   std::vector<Added> add_together(std::span<const LinkLoads* const> variables);
   MaxMin& solver() { return solver_; }
   /// The solver's link for one of the fabric.
