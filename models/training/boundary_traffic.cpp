@@ -5,7 +5,7 @@
 namespace trainyard::models {
 namespace {
 
-// One message between two servers or two GPUs of one server, software included: step-model fit on
+// One message between two servers or two GPUs of one server, software included: fitted to
 // published pipelines (docs/models/step.md), the same for all GPU types.
 constexpr double message_latency_s = 20e-6;
 

@@ -146,9 +146,9 @@ TEST(FailureClocks, more_servers_and_more_classes_change_nobody_elses_luck) {
   EXPECT_FALSE(few.empty());
 }
 
-// O-25 (Weibull k 0.7, mean 50,000 h): a unit fails within the first year with probability 0.29422
-// and is expected to be renewed 0.3679 times; exponential: 0.16071 and 0.1752. Tolerance: 3.3
-// standard errors of 40,000 units.
+// Closed form (Weibull k 0.7, mean 50,000 h): a unit fails within the first year with probability
+// 0.29422 and is expected to be renewed 0.3679 times; exponential: 0.16071 and 0.1752.
+// Tolerance: 3.3 standard errors of 40,000 units.
 TEST(FailureClocks, weibull_renewals_meet_the_oracle) {
   struct Row {
     Law law;
