@@ -8,11 +8,11 @@
 #include "analysis/run_file.hpp"
 #include "analysis/table.hpp"
 
-/// A file that comes from elsewhere may be damaged or made to harm. The library checks the checksums of
-/// its own structures; what it does not check is checked here before anything is read: only hard links,
-/// only one dimension, only the filters we use (others would load plug-ins), no external or virtual
-/// storage (that would read other files), chunks of sane size, no more rows than the bytes on disk can
-/// hold, no variable-length text.
+/// A file that comes from elsewhere may be damaged or made to harm. The library checks the
+/// checksums of its own structures; what it does not check is checked here before anything is read:
+/// only hard links, only one dimension, only the filters we use (others would load plug-ins), no
+/// external or virtual storage (that would read other files), chunks of sane size, no more rows
+/// than the bytes on disk can hold, no variable-length text.
 namespace trainyard::analysis {
 
 /// What a reader looks at of a file it does not trust. Errors are RunFileError.
