@@ -40,9 +40,13 @@ class NoEffect {
       idle("failures.enabled", "there are no failure classes, so nothing fails");
     if (!f.enabled) return;
     for (const auto& [name, c] : f.classes)
-      if (!c.replace)
-        idle("failures.classes." + name + ".repair",
-             "replace is false: the server is not taken out");
+      if (!c.replace) in_place("failures.classes." + name + ".repair");
+  }
+
+  void in_place(const std::string& repair) {
+    const char* reason = "replace is false: the server is not taken out";
+    if (read_.is_written(repair)) return idle(repair, reason);
+    for (const char* key : {".law", ".value", ".sigma"}) idle(repair + key, reason);  // by --set
   }
 
   void fabric() {
@@ -73,7 +77,20 @@ class NoEffect {
           scenario_.jobs.begin(), scenario_.jobs.end(), [&, &wanted = name](const auto& entry) {
             return entry.second.checkpoint.enabled && entry.second.checkpoint.store == wanted;
           });
-      if (!used) idle("storage." + name, "no job saves its checkpoints there");
+      if (!used) {
+        idle("storage." + name, "no job saves its checkpoints there");
+        continue;
+      }
+      const double most = std::max(store.write_rate, store.read_rate).value();
+      const bool never_binds = std::all_of(
+          scenario_.jobs.begin(), scenario_.jobs.end(), [&, &wanted = name](const auto& entry) {
+            const double servers = entry.second.gpus / scenario_.cluster.server.gpus;
+            return entry.second.checkpoint.store != wanted ||
+                   servers * store.client_rate.value() >= most;
+          });
+      if (never_binds)
+        idle("storage." + name + ".client_rate",
+             "the servers of every job together can do more than the store");
     }
   }
 

@@ -18,10 +18,9 @@ struct GpuCalibration {
   double attention = 0.42;  // flash attention forward, over 16-bit peak
   double hbm = 0.85;        // achieved over nominal memory bandwidth
   double k_half = 126;  // inner dimension at which an A100-class GEMM reaches half its asymptote
-  double wave_penalty = 0.27;   // loss of a single wave of output tiles
-  Duration kernel_floor{4100};  // launch and tail of one kernel
-  BytesPerSecond scale_up_ring{
-      365e9};  // achieved ring bandwidth in the scale-up domain, per direction
+  double wave_penalty = 0.27;                  // loss of a single wave of output tiles
+  Duration kernel_floor{4100};                 // launch and tail of one kernel
+  double scale_up_efficiency = 365.0 / 450.0;  // achieved ring bandwidth over scale_up_rate
   double scale_up_sqrt_s_per_sqrt_B = 1.0e-8;  // chunk pipelining: sqrt(bytes) term of a collective
   std::string rows;
 };
@@ -39,8 +38,9 @@ void describe(Visitor& v, GpuCalibration& s) {
              at_least(0));
   v.optional("wave_penalty", s.wave_penalty, "loss of a single wave of output tiles", at_least(0));
   v.optional("kernel_floor", s.kernel_floor, "least time of one kernel", at_least(0));
-  v.optional("scale_up_ring", s.scale_up_ring,
-             "achieved ring bandwidth inside the scale-up domain, one direction", above(0));
+  v.optional("scale_up_efficiency", s.scale_up_efficiency,
+             "ring bandwidth of a collective inside the scale-up domain over scale_up_rate",
+             between(0.01, 1));
   v.optional("scale_up_sqrt_s_per_sqrt_B", s.scale_up_sqrt_s_per_sqrt_B,
              "seconds per square root of bytes added to a collective inside the domain",
              at_least(0));

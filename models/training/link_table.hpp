@@ -75,7 +75,7 @@ class FabricSolver {
   FabricSolver(const topologies::Router& router, const ServerSpec& server)
       : router_(router),
         nic_efficiency_(server.nic.efficiency),
-        scale_up_efficiency_(server.gpu.calibration.scale_up_ring / server.gpu.scale_up_rate) {}
+        scale_up_efficiency_(server.gpu.calibration.scale_up_efficiency) {}
 
   /// What collectives and transfers get out of a link.
   double capacity_Bps(topologies::LinkId link) const;

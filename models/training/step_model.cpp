@@ -24,7 +24,7 @@ constexpr double communicating_share = 0.36;
 // Tensor-parallel collectives have the scale-up domain to themselves: closed forms.
 CommCosts inside_domain(const GpuSpec& gpu) {
   AloneConstants constants;
-  constants.ring_Bps = gpu.calibration.scale_up_ring.value();
+  constants.ring_Bps = gpu.scale_up_rate.value() * gpu.calibration.scale_up_efficiency;
   constants.sqrt_s_per_sqrt_B = gpu.calibration.scale_up_sqrt_s_per_sqrt_B;
   const auto collective = [constants](CollectiveKind kind) {
     return [constants, kind](double bytes, int members) {

@@ -32,7 +32,7 @@ inline GpuSpec a100() {
   gpu.scale_up_rate = BytesPerSecond(300e9);
   gpu.calibration.gemm_16bit = 0.856;
   gpu.calibration.attention = 0.542;
-  gpu.calibration.scale_up_ring = BytesPerSecond(234e9);
+  gpu.calibration.scale_up_efficiency = 234.0 / 300.0;
   gpu.calibration.scale_up_sqrt_s_per_sqrt_B = 2.4e-8;
   return gpu;
 }

@@ -16,7 +16,7 @@ using namespace fixtures;
 /// Closed forms inside the scale-up domain, as docs/models/collectives.md has them; `step_s` 3 us
 /// on A100, 2 us later.
 CommCosts in_domain(const GpuSpec& gpu, double step_s = 2e-6) {
-  const double rate = gpu.calibration.scale_up_ring.value();
+  const double rate = gpu.scale_up_rate.value() * gpu.calibration.scale_up_efficiency;
   const double root = gpu.calibration.scale_up_sqrt_s_per_sqrt_B;
   const auto pass = [=](double bytes, int n, double times) {
     return 10e-6 + times * (n - 1) * step_s / 2 + root * std::sqrt(bytes) +

@@ -214,6 +214,18 @@ TEST(StepModel, slower_switches_make_a_longer_step) {
   EXPECT_GT(slow.model->profile(slow.packed()).step, quick.model->profile(quick.packed()).step);
 }
 
+TEST(StepModel, a_slower_scale_up_link_makes_a_longer_step) {
+  Yard full(two_stages(), 8), half(two_stages(), 8);
+  half.server.gpu.scale_up_rate = 225_GBps;
+  half.model = std::make_unique<StepModel>(half.job, half.server, *half.router);
+  const auto exposed = [](Yard& y) {
+    return to_seconds(y.model->profile(y.packed()).part(StepPart::exposed_tp));
+  };
+  // 2 x the bytes' time, the same latencies: between once and twice
+  EXPECT_GT(exposed(half), 1.2 * exposed(full));
+  EXPECT_LT(exposed(half), 2.0 * exposed(full));
+}
+
 TEST(StepModel, a_measured_step_is_met_by_scaling_compute) {
   JobSpec job = two_stages();
   Yard predicted(job, 8);
