@@ -12,12 +12,13 @@
 /// The layout of a run file, schema "trainyard-run" 1.0 (docs/guide/run-file.md describes it for
 /// readers, docs/decisions/0005-run-file.md says why):
 ///
-///     /                    attributes: schema_name, schema_version, Conventions, creator, …,
-///     run_state /log/events          what happened: one compound row an event /log/kinds names of
-///     event kinds;  /log/kind_units  the unit of their value /log/subjects        names of what it
-///     happened to /series/NAME/time_ns, value     a quantity from the instant it changes on /PATH
-///     any other group with the attribute `rows` is a table, one dataset a column /summary
-///     attributes, written last
+///     /                  attributes: schema_name, schema_version, creator, …, run_state
+///     /log/events        what happened: one compound row an event
+///     /log/kinds         names of event kinds; /log/kind_units has the unit of their value
+///     /log/subjects      names of what it happened to
+///     /series/NAME/…     time_ns, value: a quantity from the instant it changes on
+///     /PATH              any other group with the attribute `rows` is a table, a dataset a column
+///     /summary           attributes, written last
 namespace trainyard::analysis {
 
 /// A file that cannot be written, read or understood. The text names file, object and reason.
@@ -71,6 +72,9 @@ inline constexpr std::size_t unit_bytes = 32;
 inline constexpr std::size_t event_chunk = 16384;
 inline constexpr std::size_t series_chunk = 1024;
 inline constexpr std::size_t name_chunk = 256;
+
+/// The smallest page of memory in use (x86-64; others have multiples of it).
+inline constexpr std::size_t page_bytes = 4096;
 
 }  // namespace layout
 

@@ -267,6 +267,16 @@ bool RunReader::has_table(const std::string& path) const {
          find(impl_->file.attributes(path), "rows") != nullptr;
 }
 
+std::size_t RunReader::table_rows(const std::string& path) const {
+  silence_hdf5();
+  const auto about = impl_->file.attributes(path);
+  const Value* rows = find(about, "rows");
+  const auto* number = rows == nullptr ? nullptr : std::get_if<std::uint64_t>(rows);
+  if (number == nullptr)
+    throw_run_file_error({impl_->path, path, "cannot read the table"}, "it is not a table");
+  return static_cast<std::size_t>(*number);
+}
+
 Table RunReader::table(const std::string& path) const {
   silence_hdf5();
   Table out;

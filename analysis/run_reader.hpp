@@ -72,6 +72,8 @@ class RunReader {
   /// Paths of all tables, such as "jobs/llm/ledger".
   std::vector<std::string> table_paths() const;
   bool has_table(const std::string& path) const;
+  /// Without reading it: what it says of itself.
+  std::size_t table_rows(const std::string& path) const;
   Table table(const std::string& path) const;
 
   /// Empty if the run did not finish.

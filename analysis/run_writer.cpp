@@ -36,6 +36,14 @@ void keep_freed_memory() {
 #endif
 }
 
+/// The same run gives the same bytes, so no object may hold the time of day. For those we make a
+/// property says so; the one that notes how space is allocated (the superblock extension) is made
+/// by the library, with its default properties of a group. So these are changed, for this process.
+void keep_no_times() {
+  static const bool done = H5Pset_obj_track_times(H5P_GROUP_CREATE_DEFAULT, false) >= 0;
+  check(done, "HDF5 lets its default properties be changed");
+}
+
 /// The file that the name stands for, after links; so that a link to a run file stays one.
 std::string resolved(const std::string& path) {
   std::error_code error;
@@ -135,6 +143,13 @@ void RunWriter::Impl::create(const RunInfo& info) {
   fs::remove(part, ignored);
   PropertiesHandle creation(H5Pcreate(H5P_FILE_CREATE), doing("cannot create"));
   require(H5Pset_obj_track_times(creation.get(), false), doing("cannot create"));
+  // A process that is killed while the kernel copies its data stops at the border of a page of
+  // memory. So no piece of metadata may lie across one, or it is torn: HDF5's paged allocation
+  // packs small pieces into pages and starts larger ones at a page
+  // (docs/decisions/0005-run-file.md).
+  require(H5Pset_file_space_strategy(creation.get(), H5F_FSPACE_STRATEGY_PAGE, false, 1),
+          doing("cannot create"));
+  require(H5Pset_file_space_page_size(creation.get(), layout::page_bytes), doing("cannot create"));
   file = FileHandle(H5Fcreate(part.c_str(), H5F_ACC_EXCL, creation.get(), file_access(part).get()),
                     doing("cannot create"));
 
@@ -245,6 +260,7 @@ void RunWriter::Impl::finish_copy(const Ending& ending) {
 RunWriter::RunWriter(std::string path, const RunInfo& info) : impl_(std::make_unique<Impl>()) {
   silence_hdf5();
   keep_freed_memory();
+  keep_no_times();
   impl_->path = resolved(path);
   impl_->part = impl_->path + ".part";
   refuse_to_replace_others(impl_->path);

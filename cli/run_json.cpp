@@ -52,6 +52,8 @@ Json job_json(const scenarios::JobResult& job) {
   out["mtbi_s"] = job.interruptions > 0 ? Json(job.mtbi_s) : Json(nullptr);
   out["checkpoints"] = job.checkpoints;
   out["saves_lost"] = job.saves_lost;
+  out["reroutes"] = job.reroutes;
+  out["cuts"] = job.cuts;
   add_ledger(out, job.ledger);
   return out;
 }

@@ -7,6 +7,7 @@
 #include "models/compute/kernels.hpp"
 #include "models/training/memory.hpp"
 #include "models/training/step_model.hpp"
+#include "scenarios/run_tables.hpp"
 #include "scenarios/world.hpp"
 
 /// trainyard step SCENARIO: one training step of one job on the intact cluster.
@@ -60,6 +61,7 @@ StepReport report_of(const scenarios::Scenario& scenario, const std::string& nam
   out.model = job.model.name;
   out.gpus = job.gpus;
   out.profile = model.profile(scenarios::first_placement(scenario, job));
+  if (!out.profile.cut_off.empty()) throw Failure("jobs." + out.job + ": " + out.profile.cut_off);
   const auto operands = job.parallel.precision == models::Precision::fp8 ? models::Operands::fp8
                                                                          : models::Operands::bits16;
   const double peak = models::peak_flops(server.gpu, operands);
@@ -78,8 +80,13 @@ StepReport report_of(const scenarios::Scenario& scenario, const std::string& nam
   out.memory_total = fullest.total().value();
   out.memory_capacity = memory.capacity.value();
   const topologies::Fabric& fabric = *site.fabric;
-  for (const models::LinkUse& use : out.profile.busiest_links)
-    out.busiest_links.push_back({fabric.name(use.link), use.utilisation, use.users});
+  for (const models::LinkUse& use : out.profile.busiest_links) {
+    StepReport::LinkLine line{fabric.name(use.link), use.utilisation, use.bytes,
+                              use.capacity.value(),  use.users,       {}};
+    for (const models::LinkUser& user : use.pairs)
+      line.pairs.push_back({scenarios::user_text(out.job, user, fabric), user.bytes});
+    out.busiest_links.push_back(std::move(line));
+  }
   return out;
 }
 

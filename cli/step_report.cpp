@@ -53,6 +53,10 @@ void add_links(Page& page, const StepReport& r) {
     for (const std::string& user : link.users) users += (users.empty() ? "" : ", ") + user;
     page.bullet(Colour::plain, right(percent(link.utilisation), 8),
                 link.name + (users.empty() ? "" : ": " + users));
+    if (!link.pairs.empty())
+      page.bullet(Colour::dim, std::string(8, ' '),
+                  to_text(Bytes(link.bytes)) + " a step, of which " +
+                      to_text(Bytes(link.pairs.front().bytes)) + " " + link.pairs.front().text);
   }
 }
 
@@ -129,9 +133,17 @@ std::string step_json(const StepReport& r) {
                      {"pipeline", b.pipeline_s},
                      {"busiest_link", b.busiest_link_s}};
   Json busiest = Json::array();
-  for (const StepReport::LinkLine& link : r.busiest_links)
-    busiest.push_back(
-        {{"link", link.name}, {"utilisation", link.utilisation}, {"users", link.users}});
+  for (const StepReport::LinkLine& link : r.busiest_links) {
+    Json pairs = Json::array();
+    for (const StepReport::LinkLine::Pair& pair : link.pairs)
+      pairs.push_back({{"user", pair.text}, {"bytes", pair.bytes}});
+    busiest.push_back({{"link", link.name},
+                       {"utilisation", link.utilisation},
+                       {"bytes", link.bytes},
+                       {"capacity_Bps", link.capacity_Bps},
+                       {"users", link.users},
+                       {"pairs", std::move(pairs)}});
+  }
   out["links"] = {{"busiest", std::move(busiest)}};
   out["notes"] = r.profile.notes;
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';

@@ -31,7 +31,14 @@ struct StepReport {
   struct LinkLine {
     std::string name;  // "pod-0/leaf-3 -> pod-0/spine-1"
     double utilisation = 0;
-    std::vector<std::string> users;
+    double bytes = 0;  // a step
+    double capacity_Bps = 0;
+    std::vector<std::string> users;  // "dp stage 3"
+    struct Pair {
+      std::string text;  // "llama: dp stage 3, node-17/gpu-0 -> node-18/gpu-0"
+      double bytes = 0;
+    };
+    std::vector<Pair> pairs;  // most bytes first
   };
   std::vector<LinkLine> busiest_links;  // most loaded first
 };

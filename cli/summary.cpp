@@ -92,6 +92,10 @@ void add_job(Page& page, const JobResult& job, bool one_of_several) {
   page.row("step", duration_text(job.step_s),
            plural(job.steps_kept, "step") + " kept, " + short_number(job.tokens) + " tokens");
   page.row("interruptions", with_commas(job.interruptions), interruptions_remark(job));
+  if (job.reroutes > 0 || job.cuts > 0)
+    page.row("reroutes", with_commas(job.reroutes),
+             job.cuts > 0 ? plural(job.cuts, "time") + " without any path"
+                          : "traffic moved away from a failed link or switch");
   page.row("checkpoints", with_commas(job.checkpoints),
            job.saves_lost > 0 ? plural(job.saves_lost, "save") + " did not finish" : "");
   if (one_of_several)

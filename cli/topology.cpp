@@ -19,8 +19,8 @@ const Usage& usage() {
       .arguments = "SCENARIO [OPTIONS]",
       .what =
           "Builds the fabric of a scenario and counts it: switches, cables and ports by tier, "
-          "oversubscription and "
-          "bisection as measured on the graph, diameter, power and price.",
+          "oversubscription and bisection as measured on the graph, diameter, ways between far "
+          "NICs, power and price item by item. A written graph can be read back: kind \"custom\".",
       .examples = {{"trainyard topology big.json", "a design review on one screen"},
                    {"trainyard topology big.json --dot fabric.dot --switches",
                     "a picture: sfdp -Tsvg fabric.dot > fabric.svg"}},

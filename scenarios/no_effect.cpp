@@ -50,12 +50,27 @@ class NoEffect {
   }
 
   void fabric() {
+    using K = topologies::FabricKind;
     const topologies::FabricSpec& f = scenario_.cluster.fabric;
-    if (f.routing == topologies::RoutingKind::spray)
+    if (f.routing != topologies::RoutingKind::ecmp)
       idle("cluster.fabric.flows_per_pair",
-           "sprayed packets use all paths whatever the number of queue pairs");
-    if (f.tiers == 2)
-      idle("cluster.fabric.core_switch", "a fabric of 2 tiers has no core switches");
+           f.routing == topologies::RoutingKind::fixed
+               ? "all queue pairs of a connection take the same path"
+               : "sprayed packets use all paths whatever the number of queue pairs");
+    const bool is_tree =
+        f.kind == K::fat_tree || f.kind == K::rail_optimized || f.kind == K::rail_only;
+    const int tiers = is_tree ? f.tiers.value_or(2) : f.kind == K::dragonfly_plus ? 2 : 0;
+    const auto no_box = [&](const char* key, bool has) {
+      if (!has)
+        idle(std::string("cluster.fabric.") + key,
+             "a " + std::string(name_of(f.kind)) + " fabric" +
+                 (is_tree ? " of " + std::to_string(tiers) + " tiers" : "") +
+                 " has no such switches");
+    };
+    no_box("leaf_switch", tiers >= 1);
+    no_box("spine_switch", tiers >= 2);
+    no_box("core_switch", tiers >= 3);
+    no_box("router_switch", tiers == 0);
   }
 
   void server() {

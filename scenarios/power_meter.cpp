@@ -35,6 +35,8 @@ Watts PowerMeter::present() {
       case JobState::starting:
       case JobState::replacing:
       case JobState::waiting:
+      case JobState::rerouting:
+      case JobState::cut_off:
       case JobState::done:
         power += of_servers(job.servers_held(), server.gpu.power_idle);
         break;

@@ -533,6 +533,17 @@ void sort_by_place(std::vector<Diagnostic>& diagnostics) {
                    });
 }
 
+/// The file of a custom fabric is found from where it was named: beside that scenario file, or, by
+/// --set, from where the program was started.
+void find_graph_file(ReadResult& result) {
+  auto& graph = result.scenario.cluster.fabric.graph;
+  const auto place = result.places.find("cluster.fabric.graph");
+  if (!graph || place == result.places.end() || !place->second.source) return;
+  const Source& source = *place->second.source;
+  if (source.kind == Source::Kind::file)
+    graph = (std::filesystem::path(source.name).parent_path() / *graph).string();
+}
+
 ReadResult read_tree(Node root, ReadResult result, const std::string& file,
                      const std::vector<std::string>& overrides, const Catalog& catalog) {
   const bool unreadable = is_unreadable(result.diagnostics);
@@ -545,6 +556,7 @@ ReadResult read_tree(Node root, ReadResult result, const std::string& file,
       if (!touches_a_mistake(result, problem.path))
         result.diagnostics.push_back(result.locate(problem));
   }
+  find_graph_file(result);
   if (result.scenario.name.empty())
     result.scenario.name = std::filesystem::path(file).stem().string();
   sort_by_place(result.diagnostics);

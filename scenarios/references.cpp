@@ -3,6 +3,7 @@
 
 #include "scenarios/read.hpp"
 #include "scenarios/units_text.hpp"
+#include "topologies/routes.hpp"
 
 /// What must hold between distant parts of a scenario. Each check leaves out what was itself a
 /// mistake.
@@ -15,7 +16,8 @@ class References {
 
   Problems check() {
     has_jobs();
-    cores_exist();
+    switches_exist();
+    routing_is_offered();
     stores_exist();
     jobs_fit();
     adapters_fit_ports();
@@ -37,12 +39,56 @@ class References {
                            "\"jobs\": {\"llm\": {\"model\": …, \"gpus\": …, …}}"});
   }
 
-  void cores_exist() {
+  /// Which boxes a kind of fabric consists of.
+  void switches_exist() {
+    using K = topologies::FabricKind;
     const topologies::FabricSpec& fabric = scenario_.cluster.fabric;
-    if (fabric.tiers == 3 && is_sound("cluster.fabric.tiers") &&
-        !read_.places.contains("cluster.fabric.core_switch"))
-      problems_.push_back({"cluster.fabric.core_switch", "a fabric of 3 tiers needs core switches",
-                           "name their kind, such as \"core_switch\": \"quantum-2-qm9700\""});
+    for (const char* key : {"kind", "tiers"})
+      if (!is_sound(std::string("cluster.fabric.") + key)) return;
+    if (!read_.places.contains("cluster.fabric")) return;
+    const std::string kind(name_of(fabric.kind));
+    const int tiers = fabric.tiers.value_or(2);
+    const auto need = [&](const char* key, const std::string& whose, const char* box) {
+      const std::string path = std::string("cluster.fabric.") + key;
+      if (!read_.places.contains(path))
+        problems_.push_back(
+            {path, "is required: " + whose + " needs " + box + " switches",
+             "name their kind, such as \"" + std::string(key) + "\": \"quantum-2-qm9700\""});
+    };
+    switch (fabric.kind) {
+      case K::fat_tree:
+      case K::rail_optimized:
+      case K::rail_only:
+        need("leaf_switch", "a " + kind + " fabric", "leaf");
+        if (tiers >= 2) need("spine_switch", "a " + kind + " fabric of 2 tiers or more", "spine");
+        if (tiers >= 3) need("core_switch", "a " + kind + " fabric of 3 tiers", "core");
+        break;
+      case K::dragonfly_plus:
+        need("leaf_switch", "a dragonfly+", "leaf");
+        need("spine_switch", "a dragonfly+", "spine");
+        break;
+      case K::dragonfly:
+      case K::torus:
+        need("router_switch", "a " + kind, "router");
+        break;
+      case K::custom:  // links have rates of their own
+        break;
+    }
+  }
+
+  void routing_is_offered() {
+    const topologies::FabricSpec& fabric = scenario_.cluster.fabric;
+    for (const char* key : {"kind", "routing"})
+      if (!is_sound(std::string("cluster.fabric.") + key)) return;
+    if (topologies::offers(fabric.kind, fabric.routing)) return;
+    std::string offered;
+    for (const auto& [routing, name] : Names<topologies::RoutingKind>::all)
+      if (topologies::offers(fabric.kind, routing))
+        offered += (offered.empty() ? "" : ", ") + in_quotes(std::string(name));
+    problems_.push_back({"cluster.fabric.routing",
+                         "a " + std::string(name_of(fabric.kind)) + " fabric does not offer " +
+                             in_quotes(std::string(name_of(fabric.routing))),
+                         "one of " + offered});
   }
 
   void stores_exist() {

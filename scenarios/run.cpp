@@ -70,7 +70,8 @@ Watts switch_power(const topologies::Fabric& fabric) {
   const topologies::FabricSpec& spec = fabric.spec();
   return spec.leaf_switch.power * double(fabric.count(topologies::VertexKind::leaf)) +
          spec.spine_switch.power * double(fabric.count(topologies::VertexKind::spine)) +
-         spec.core_switch.power * double(fabric.count(topologies::VertexKind::core));
+         spec.core_switch.power * double(fabric.count(topologies::VertexKind::core)) +
+         spec.router_switch.power * double(fabric.count(topologies::VertexKind::router));
 }
 
 JobResult job_result(const Scenario& scenario, World& world, const World::JobWorld& j) {
@@ -100,12 +101,17 @@ JobResult job_result(const Scenario& scenario, World& world, const World::JobWor
   out.mtbi_s = stats.mtbi_s;
   out.checkpoints = stats.checkpoints;
   out.saves_lost = stats.saves_lost;
+  out.reroutes = stats.reroutes;
+  out.cuts = stats.cuts;
   out.interruptions_by_class = stats.interruptions_by_class;
   out.ledger = job.ledger();
   if (!job.profiles().empty()) out.first_profile = *job.profiles().front();
   const std::vector<topologies::HostId> servers = first_placement(scenario, spec).servers;
+  // Dual-homed servers survive the loss of a leaf.
+  const bool is_dual_homed = world.site().fabric->servers().ports_per_nic > 1;
+  const std::int64_t leaves_at_risk = is_dual_homed ? 0 : world.pool().leaves_of(servers);
   out.expected_interruptions =
-      world.clocks().rate_per_s(std::int64_t(servers.size()), world.pool().leaves_of(servers)) *
+      world.clocks().rate_per_s(std::int64_t(servers.size()), leaves_at_risk) *
       to_seconds(stats.wall);
   return out;
 }

@@ -39,6 +39,8 @@ struct JobResult {
   double mtbi_s = 0;               // wall time / interruptions; 0 if none
   std::int64_t checkpoints = 0;    // completed saves
   std::int64_t saves_lost = 0;     // interrupted saves
+  std::int64_t reroutes = 0;       // times that its traffic moved away from a failed link or switch
+  std::int64_t cuts = 0;           // times that it stood still because no path was left
   std::map<std::string, std::int64_t> interruptions_by_class;
   models::Ledger ledger;
   models::StepProfile first_profile;

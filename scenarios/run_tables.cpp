@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "analysis/link_loads.hpp"
 #include "analysis/run_file.hpp"
 #include "sim/describe.hpp"
 
@@ -106,20 +107,24 @@ Table step_profiles(const std::string& path, const models::Job& job) {
   return t;
 }
 
-Table link_load(const std::string& path, const models::Job& job, const topologies::Fabric& fabric) {
-  Table t =
-      Table::with(path + "/link_load", "the most loaded links of the first step profile",
-                  {{"link", "", "from -> to", ColumnType::text},
-                   {"link_index", "", "row of fabric/links", ColumnType::int64},
-                   {"utilisation", "1", "bytes of one step / (capacity * step)", ColumnType::real},
-                   {"users", "", "traffic on it", ColumnType::text}});
-  if (job.profiles().empty()) return t;
-  for (const models::LinkUse& use : job.profiles().front()->busiest_links) {
-    std::string users;
-    for (const std::string& u : use.users) users += (users.empty() ? "" : ", ") + u;
-    t.add_row({fabric.name(use.link), std::int64_t(use.link.index()), use.utilisation, users});
-  }
-  return t;
+/// Of the profiles for which links were looked at: the first, and those under a changed fabric.
+std::vector<analysis::LinkLoad> loads(const models::Job& job, const topologies::Fabric& fabric) {
+  std::vector<analysis::LinkLoad> out;
+  const auto& profiles = job.profiles();
+  const std::string& name = job.setup().name;
+  for (std::size_t p = 0; p < profiles.size(); ++p)
+    for (const models::LinkUse& use : profiles[p]->busiest_links) {
+      analysis::LinkLoad load{.profile = std::int64_t(p),
+                              .link = std::int64_t(use.link.index()),
+                              .name = fabric.name(use.link),
+                              .bytes = use.bytes,
+                              .capacity_Bps = use.capacity.value(),
+                              .utilisation = use.utilisation};
+      for (const models::LinkUser& user : use.pairs)
+        load.users.push_back({user_text(name, user, fabric), user.bytes});
+      out.push_back(std::move(load));
+    }
+  return out;
 }
 
 void add_fabric(const topologies::Fabric& fabric, std::vector<Table>& tables) {
@@ -130,21 +135,27 @@ void add_fabric(const topologies::Fabric& fabric, std::vector<Table>& tables) {
     const topologies::VertexId id(v);
     nodes.add_row({fabric.name(id), std::string(trainyard::name_of(fabric.kind(id)))});
   }
-  Table links = Table::with(
-      "fabric/links", "one row a direction of a cable",
-      {{"from", "", "row of fabric/nodes", ColumnType::int64},
-       {"to", "", "row of fabric/nodes", ColumnType::int64},
-       {"capacity", "B/s", "line rate", ColumnType::real},
-       {"tier", "1", "0 in a server, 1 server to leaf, 2 leaf to spine, 3 spine to core",
-        ColumnType::int64}});
-  for (const topologies::Link& l : fabric.links())
-    links.add_row({std::int64_t(l.from.index()), std::int64_t(l.to.index()), l.capacity.value(),
-                   std::int64_t(l.tier)});
+  std::vector<analysis::FabricLink> links;
+  for (std::size_t l = 0; l < fabric.links().size(); ++l) {
+    const topologies::Link& link = fabric.links()[l];
+    links.push_back({.from = std::int64_t(link.from.index()),
+                     .to = std::int64_t(link.to.index()),
+                     .capacity_Bps = link.capacity.value(),
+                     .tier = link.tier,
+                     .name = fabric.name(topologies::LinkId(l)),
+                     .kind = std::string(trainyard::name_of(link.kind))});
+  }
   tables.push_back(std::move(nodes));
-  tables.push_back(std::move(links));
+  tables.push_back(analysis::fabric_links_table(links));
 }
 
 }  // namespace
+
+std::string user_text(const std::string& job, const models::LinkUser& user,
+                      const topologies::Fabric& fabric) {
+  return job + ": " + user.what + ", " + fabric.name(fabric.vertex(user.from)) + " -> " +
+         fabric.name(fabric.vertex(user.to));
+}
 
 std::vector<Table> run_tables(World& world, const RunResult& result) {
   std::vector<Table> tables;
@@ -161,7 +172,8 @@ std::vector<Table> run_tables(World& world, const RunResult& result) {
     tables.push_back(checkpoints(path, *j.job));
     tables.push_back(interruptions(path, *j.job));
     tables.push_back(step_profiles(path, *j.job));
-    tables.push_back(link_load(path, *j.job, *world.site().fabric));
+    for (Table& table : analysis::link_load_tables(path, loads(*j.job, *world.site().fabric)))
+      tables.push_back(std::move(table));
   }
   add_fabric(*world.site().fabric, tables);
   return tables;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "analysis/table.hpp"
@@ -10,6 +11,9 @@
 namespace trainyard::scenarios {
 
 std::vector<analysis::Table> run_tables(World& world, const RunResult& result);
+/// "llama: dp stage 3, node-17/gpu-0 -> node-18/gpu-0".
+std::string user_text(const std::string& job, const models::LinkUser& user,
+                      const topologies::Fabric& fabric);
 /// The figures of the summary by name: "jobs.llm.goodput".
 std::vector<analysis::Attribute> run_summary(const RunResult& result);
 

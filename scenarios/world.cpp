@@ -1,5 +1,7 @@
 #include "scenarios/world.hpp"
 
+#include <algorithm>
+
 #include "models/training/checkpoints.hpp"
 #include "models/training/transformer.hpp"
 #include "sim/check.hpp"
@@ -16,7 +18,10 @@ models::UnitCounts unit_counts(const Scenario& s, const topologies::Fabric& fabr
   return {.servers = s.cluster.servers,
           .gpus_per_server = s.cluster.server.gpus,
           .nics_per_server = s.cluster.server.nics,
-          .leaves = fabric.shape().leaves};
+          .leaves = std::int64_t(fabric.edge_count()),
+          .upper_switches = std::int64_t(fabric.switch_count() - fabric.edge_count()),
+          .links = std::int64_t((fabric.links().size() - fabric.first_trunk().index()) / 2),
+          .fabric = &fabric};
 }
 
 models::PoolShape pool_shape(const Scenario& s, const topologies::Fabric& fabric) {
@@ -24,10 +29,17 @@ models::PoolShape pool_shape(const Scenario& s, const topologies::Fabric& fabric
                           .gpus_per_server = s.cluster.server.gpus,
                           .nics_per_server = s.cluster.server.nics,
                           .spares = s.cluster.spares};
+  shape.leaf_servers.resize(fabric.edge_count());
   for (int h = 0; h < s.cluster.servers; ++h) {
-    const int leaf = fabric.shape().leaf_of_host(h);
-    shape.leaf.push_back(std::uint32_t(leaf));
-    shape.pod.push_back(std::uint32_t(fabric.shape().pod_of_leaf(leaf)));
+    const topologies::HostId host{std::size_t(h)};
+    for (int n = 0; n < s.cluster.server.nics; ++n) {
+      auto& servers =
+          shape
+              .leaf_servers[fabric.index_in_kind(fabric.edge_of(fabric.nic(host, std::size_t(n))))];
+      if (servers.empty() || servers.back() != host) servers.push_back(host);
+    }
+    shape.leaf.push_back(std::uint32_t(fabric.index_in_kind(fabric.edge_of(host))));
+    shape.pod.push_back(std::uint32_t(std::max(0, fabric.pod_of(host))));
   }
   return shape;
 }
@@ -56,7 +68,16 @@ topologies::HostShape host_shape(const ClusterSpec& cluster) {
 Site::Site(const Scenario& scenario)
     : fabric(build(scenario)),
       router(*fabric, scenario.cluster.fabric.routing, routing_seed,
-             scenario.cluster.fabric.flows_per_pair) {}
+             scenario.cluster.fabric.flows_per_pair) {
+  if (router.kind() != topologies::RoutingKind::ugal) return;
+  std::vector<topologies::Demand> traffic;
+  for (const auto& [name, job] : scenario.jobs) {
+    const models::StepModel model(job, scenario.cluster.server, router);
+    for (const topologies::Demand& d : model.demands(first_placement(scenario, job)))
+      traffic.push_back(d);
+  }
+  router.adapt_to(traffic);
+}
 
 models::Placement first_placement(const Scenario& scenario, const models::JobSpec& job) {
   models::Placement placement;
@@ -70,8 +91,10 @@ World::World(const Scenario& scenario, sim::Recorder& recorder, sim::TieOrder ti
       site_(scenario),
       storage_network_(engine_, "storage"),
       clocks_(engine_, recorder, failing(scenario), unit_counts(scenario, *site_.fabric)),
-      pool_(engine_, recorder, pool_shape(scenario, *site_.fabric)) {
+      pool_(engine_, recorder, pool_shape(scenario, *site_.fabric)),
+      faults_(engine_, recorder, site_.router, pool_) {
   pool_.attach(clocks_);
+  faults_.attach(clocks_);
   for (const auto& [name, spec] : scenario.storage)
     stores_.emplace(name,
                     std::make_unique<models::SharedStore>(engine_, storage_network_, name, spec));
@@ -85,10 +108,12 @@ World::World(const Scenario& scenario, sim::Recorder& recorder, sim::TieOrder ti
                            .spec = spec,
                            .checkpoint_size = models::checkpoint_size(
                                spec.checkpoint, models::parameters(spec.model, spec.sequence)),
+                           .convergence = scenario.cluster.fabric.convergence_delay,
                            .every_step = scenario.fidelity == Fidelity::every_step};
     j.job = std::make_unique<models::Job>(engine_, recorder, pool_,
                                           store == stores_.end() ? nullptr : store->second.get(),
                                           *j.steps, std::move(setup));
+    faults_.add_user(*j.job);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "models/failures/failure_clocks.hpp"
 #include "models/network/fluid_network.hpp"
+#include "models/scheduling/fabric_faults.hpp"
 #include "models/scheduling/servers.hpp"
 #include "models/storage/store.hpp"
 #include "models/training/job.hpp"
@@ -49,6 +50,7 @@ class World {
   sim::Engine& engine() { return engine_; }
   const Site& site() const { return site_; }
   models::ServerPool& pool() { return pool_; }
+  const models::FabricFaults& fabric_faults() const { return faults_; }
   const models::FailureClocks& clocks() const { return clocks_; }
   std::vector<JobWorld>& jobs() { return jobs_; }
   bool all_done() const;
@@ -60,6 +62,7 @@ class World {
   std::map<std::string, std::unique_ptr<models::SharedStore>> stores_;
   models::FailureClocks clocks_;
   models::ServerPool pool_;
+  models::FabricFaults faults_;
   std::vector<JobWorld> jobs_;
 };
 

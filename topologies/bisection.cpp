@@ -5,6 +5,7 @@
 #include <boost/graph/push_relabel_max_flow.hpp>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "sim/check.hpp"
@@ -37,83 +38,142 @@ void join(Graph& g, std::size_t from, std::size_t to, Rate capacity) {
   boost::put(boost::edge_reverse, g, residual, edge);
 }
 
-std::vector<HostId> hosts_between(int first, int last) {
-  std::vector<HostId> out;
-  for (int h = first; h < last; ++h) out.push_back(HostId(std::size_t(h)));
+std::vector<NicId> nics_of(const Fabric& f, const std::vector<HostId>& hosts) {
+  std::vector<NicId> out;
+  for (const HostId h : hosts)
+    for (std::size_t n = 0; n < std::size_t(f.servers().nics); ++n) out.push_back(f.nic(h, n));
   return out;
 }
 
-Bisection between(const Fabric& f, const std::vector<HostId>& a, const std::vector<HostId>& b) {
+Bisection between(const Fabric& f, const std::vector<NicId>& a, const std::vector<NicId>& b) {
   if (a.empty() || b.empty()) return {};
-  const double smaller = double(std::min(a.size(), b.size())) * f.shape().nics_per_host;
   const BytesPerSecond rate = max_flow(f, a, b);
-  return {rate, rate / (f.servers().nic_rate * smaller)};
+  return {rate, rate / (f.servers().nic_rate * double(std::min(a.size(), b.size())))};
 }
 
-}  // namespace
-
-BytesPerSecond max_flow(const Fabric& f, const std::vector<HostId>& sources,
-                        const std::vector<HostId>& sinks, const LinkState* state) {
-  const auto rate_of = [&](LinkId l) {
-    return static_cast<Rate>(
-        std::llround((state ? state->capacity(l) : f.link(l).capacity).value()));
-  };
-  // Servers of one leaf and side act as one: their NICs end at the same switch, so the leaf gets
-  // one edge from the source and one to the sink. Parallel cables act as one too.
-  const std::size_t first_switch = f.vertex(VertexKind::leaf, 0).index();
-  const std::size_t switches = f.vertex_count() - first_switch;
-  const std::size_t source = switches;
-  const std::size_t sink = switches + 1;
-  std::vector<Rate> in(switches, 0);
-  std::vector<Rate> out(switches, 0);
-  const auto add = [&](const std::vector<HostId>& hosts, std::vector<Rate>& sum, bool upward) {
-    for (const HostId h : hosts)
-      for (int n = 0; n < f.shape().nics_per_host; ++n) {
-        const NicId nic = f.nic(h, std::size_t(n));
-        sum[f.leaf_of(nic).index() - first_switch] +=
-            rate_of(upward ? f.uplink(nic) : f.downlink(nic));
-      }
-  };
-  add(sources, in, true);
-  add(sinks, out, false);
-
-  std::vector<char> is_host_on_both_sides(f.host_count(), 0);
-  for (const HostId h : sources) is_host_on_both_sides[h.index()] = 1;
-  for (const HostId h : sinks)
-    check(!is_host_on_both_sides[h.index()], "the two sides share no server", h.index());
-
-  Graph g(switches + 2);
-  for (std::size_t v = 0; v < switches; ++v) {
-    join(g, source, v, in[v]);
-    join(g, v, sink, out[v]);
-    std::map<std::size_t, std::pair<Rate, Rate>> above;
+/// The cables between switches, both directions of all parallel ones as two edges. `value` of a
+/// link is its capacity in the graph.
+template <class Value>
+void join_switches(Graph& g, const Fabric& f, const Value& value) {
+  const std::size_t first_switch = f.first_switch().index();
+  std::map<std::size_t, std::pair<Rate, Rate>> above;  // of one switch: there and back
+  for (std::size_t v = 0; v < f.switch_count(); ++v) {
+    above.clear();
     for (const LinkId l : f.out_links(VertexId(first_switch + v))) {
-      if (!Fabric::is_upward(l)) continue;
+      if (!Fabric::is_upward(l) || !f.is_switch(f.link(l).to)) continue;
       auto& [up, down] = above[f.link(l).to.index() - first_switch];
-      up += rate_of(l);
-      down += rate_of(Fabric::reverse(l));
+      up += value(l);
+      down += value(Fabric::reverse(l));
     }
     for (const auto& [upper, rates] : above) {
       join(g, v, upper, rates.first);
       join(g, upper, v, rates.second);
     }
   }
+}
+
+}  // namespace
+
+BytesPerSecond max_flow(const Fabric& f, const std::vector<HostId>& sources,
+                        const std::vector<HostId>& sinks, const LinkState* state) {
+  return max_flow(f, nics_of(f, sources), nics_of(f, sinks), state);
+}
+
+BytesPerSecond max_flow(const Fabric& f, const std::vector<NicId>& sources,
+                        const std::vector<NicId>& sinks, const LinkState* state) {
+  const auto rate_of = [&](LinkId l) {
+    return static_cast<Rate>(
+        std::llround((state ? state->capacity(l) : f.link(l).capacity).value()));
+  };
+  // NICs of one switch and side act as one: the switch gets one edge from the source and one to
+  // the sink. Parallel cables act as one too.
+  const std::size_t first_switch = f.first_switch().index();
+  const std::size_t switches = f.switch_count();
+  std::vector<Rate> in(switches, 0);
+  std::vector<Rate> out(switches, 0);
+  std::vector<char> is_source(f.nic_count(), 0);
+  for (const NicId n : sources) is_source[n.index()] = 1;
+  for (const NicId n : sinks) check(!is_source[n.index()], "the two sides share no NIC", n.index());
+  for (const NicId n : sources)
+    for (int p = 0; p < f.ports_of(n); ++p)
+      in[f.edge_of(n, p).index() - first_switch] += rate_of(f.uplink(n, p));
+  for (const NicId n : sinks)
+    for (int p = 0; p < f.ports_of(n); ++p)
+      out[f.edge_of(n, p).index() - first_switch] += rate_of(f.downlink(n, p));
+
+  Graph g(switches + 2);
+  const std::size_t source = switches;
+  const std::size_t sink = switches + 1;
+  for (std::size_t v = 0; v < switches; ++v) {
+    join(g, source, v, in[v]);
+    join(g, v, sink, out[v]);
+  }
+  join_switches(g, f, rate_of);
   return BytesPerSecond(static_cast<double>(boost::push_relabel_max_flow(g, source, sink)));
 }
 
+std::vector<int> disjoint_routes(const Fabric& f,
+                                 const std::vector<std::pair<NicId, NicId>>& pairs) {
+  Graph g(f.switch_count());
+  join_switches(g, f, [](LinkId) { return Rate{1}; });
+  std::vector<int> routes;
+  for (const auto& [a, b] : pairs) {
+    const std::size_t from = f.edge_of(a).index() - f.first_switch().index();
+    const std::size_t to = f.edge_of(b).index() - f.first_switch().index();
+    check(from != to, "disjoint routes are counted between two switches");
+    routes.push_back(static_cast<int>(boost::push_relabel_max_flow(g, from, to)));
+  }
+  return routes;
+}
+
 Bisection bisection(const Fabric& f) {
-  const int n = f.shape().hosts;
-  return between(f, hosts_between(0, n / 2), hosts_between(n - n / 2, n));
+  const std::size_t n = f.host_count();
+  std::vector<HostId> first, second;
+  for (std::size_t h = 0; h < n / 2; ++h) {
+    first.emplace_back(h);
+    second.emplace_back(n - n / 2 + h);
+  }
+  return between(f, nics_of(f, first), nics_of(f, second));
 }
 
 Bisection bisection_between_pods(const Fabric& f) {
-  const FatTreeShape& t = f.shape();
-  const bool by_pod = t.pods > 1;
-  const int parts = by_pod ? t.pods : t.leaves;
-  const int per_part = t.hosts_per_leaf * (by_pod ? t.leaves_per_pod : 1);
-  const int first_end = std::min(t.hosts, parts / 2 * per_part);
-  const int second_begin = std::min(t.hosts, (parts - parts / 2) * per_part);
-  return between(f, hosts_between(0, first_end), hosts_between(second_begin, t.hosts));
+  // Parts are numbered as their servers come: pods, or the switches at which servers begin.
+  const auto parts_by = [&](auto part_of) {
+    std::vector<std::size_t> part(f.host_count());
+    std::map<std::int64_t, std::size_t> numbers;
+    for (std::size_t h = 0; h < f.host_count(); ++h)
+      part[h] = numbers.try_emplace(part_of(HostId(h)), numbers.size()).first->second;
+    return std::pair(std::move(part), numbers.size());
+  };
+  auto [part, parts] = parts_by([&](HostId h) { return std::int64_t{f.pod_of(h)}; });
+  if (parts < 2)
+    std::tie(part, parts) = parts_by([&](HostId h) { return std::int64_t(f.edge_of(h).index()); });
+  std::vector<HostId> first, second;
+  for (std::size_t h = 0; h < f.host_count(); ++h) {
+    if (part[h] < parts / 2) first.emplace_back(h);
+    if (part[h] >= parts - parts / 2) second.emplace_back(h);
+  }
+  return between(f, nics_of(f, first), nics_of(f, second));
+}
+
+Bisection bisection_across_longest_dimension(const Fabric& f) {
+  const std::vector<int>& dimensions = f.shape<TorusShape>().dimensions;
+  std::size_t longest = 0, stride = 1, stride_of_longest = 1;
+  for (std::size_t d = 0; d < dimensions.size(); ++d) {
+    if (dimensions[d] >= dimensions[longest]) {
+      longest = d;
+      stride_of_longest = stride;
+    }
+    stride *= std::size_t(dimensions[d]);
+  }
+  const auto n = std::size_t(dimensions[longest]);
+  std::vector<NicId> first, second;
+  for (std::size_t i = 0; i < f.nic_count(); ++i) {
+    const std::size_t layer = f.index_in_kind(f.edge_of(NicId(i))) / stride_of_longest % n;
+    if (layer < n / 2) first.emplace_back(i);
+    if (layer >= n - n / 2) second.emplace_back(i);
+  }
+  return between(f, first, second);
 }
 
 }  // namespace trainyard::topologies

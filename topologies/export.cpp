@@ -30,6 +30,30 @@ double microseconds(const Link& l) {
   return double(l.latency.count()) * 1e-3;
 }
 
+// Names of a custom fabric may hold any character but controls.
+std::string dot_text(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+std::string xml_text(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else
+      out += c;
+  }
+  return out;
+}
+
 template <class Visit>
 void for_each_shown_vertex(const Fabric& f, ExportOptions options, Visit visit) {
   for (std::size_t i = 0; i < f.vertex_count(); ++i)
@@ -43,16 +67,14 @@ void for_each_shown_link(const Fabric& f, ExportOptions options, Visit visit) {
 
 }  // namespace
 
-// Names consist of letters, digits, '-' and '/', so nothing needs escaping in either format.
-
 void write_dot(std::ostream& out, const Fabric& f, ExportOptions options) {
   out << "digraph fabric {\n  rankdir=BT;\n";
   for_each_shown_vertex(f, options, [&](VertexId v) {
-    out << "  \"" << f.name(v) << "\" [kind=\"" << name_of(f.kind(v)) << "\"];\n";
+    out << "  \"" << dot_text(f.name(v)) << "\" [kind=\"" << name_of(f.kind(v)) << "\"];\n";
   });
   for_each_shown_link(f, options, [&](const Link& l) {
-    out << "  \"" << f.name(l.from) << "\" -> \"" << f.name(l.to) << "\" [kind=\""
-        << name_of(l.kind) << "\", tier=" << int{l.tier}
+    out << "  \"" << dot_text(f.name(l.from)) << "\" -> \"" << dot_text(f.name(l.to))
+        << "\" [kind=\"" << name_of(l.kind) << "\", tier=" << int{l.tier}
         << ", capacity_gbps=" << number(gigabits(l)) << ", latency_us=" << number(microseconds(l))
         << "];\n";
   });
@@ -71,7 +93,7 @@ void write_graphml(std::ostream& out, const Fabric& f, ExportOptions options) {
   <graph id="fabric" edgedefault="directed">
 )";
   for_each_shown_vertex(f, options, [&](VertexId v) {
-    out << "    <node id=\"n" << v.index() << "\"><data key=\"name\">" << f.name(v)
+    out << "    <node id=\"n" << v.index() << "\"><data key=\"name\">" << xml_text(f.name(v))
         << "</data><data key=\"kind\">" << name_of(f.kind(v)) << "</data></node>\n";
   });
   for_each_shown_link(f, options, [&](const Link& l) {

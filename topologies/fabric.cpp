@@ -1,7 +1,9 @@
 #include "topologies/fabric.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cstdlib>
 #include <utility>
 
 #include "sim/check.hpp"
@@ -9,8 +11,6 @@
 namespace trainyard::topologies {
 
 namespace {
-
-constexpr std::size_t kind_count = 7;
 
 std::size_t size(int n) {
   return static_cast<std::size_t>(n);
@@ -28,24 +28,43 @@ std::optional<std::size_t> number_after(std::string_view text, std::string_view 
 
 }  // namespace
 
-Fabric::Fabric(FatTreeShape shape, FabricSpec as_built, HostShape servers, std::vector<Link> links)
-    : shape_(shape), spec_(std::move(as_built)), servers_(servers), links_(std::move(links)) {
-  const std::size_t counts[kind_count] = {size(shape_.hosts) * size(shape_.gpus_per_host),
-                                          size(shape_.hosts),
-                                          size(shape_.hosts) * size(shape_.nics_per_host),
-                                          size(shape_.storage_ports),
-                                          size(shape_.leaves),
-                                          size(shape_.spines()),
-                                          size(shape_.cores())};
+Fabric::Fabric(Shape shape, FabricSpec as_built, HostShape servers, std::vector<Link> links)
+    : shape_(std::move(shape)),
+      spec_(std::move(as_built)),
+      servers_(servers),
+      links_(std::move(links)) {
+  std::visit([&](const auto& s) { edge_kind_ = s.edge; }, shape_);
   first_.push_back(0);
-  for (const std::size_t n : counts) first_.push_back(first_.back() + n);
-
+  for (std::size_t k = 0; k < vertex_kinds; ++k) {
+    const auto kind = static_cast<VertexKind>(k);
+    const std::size_t n = [&]() -> std::size_t {
+      switch (kind) {
+        case VertexKind::gpu:
+          return size(servers_.hosts) * size(servers_.gpus);
+        case VertexKind::scale_up_switch:
+          return size(servers_.hosts);
+        case VertexKind::nic:
+          return size(servers_.hosts) * size(servers_.nics);
+        case VertexKind::storage:
+          return size(servers_.storage_ports);
+        default:
+          return std::visit([&](const auto& s) { return s.count(kind); }, shape_);
+      }
+    }();
+    first_.push_back(first_.back() + n);
+  }
   first_nic_link_ = 2 * gpu_count();
-  first_leaf_link_ = first_nic_link_ + 2 * (nic_count() + size(shape_.storage_ports));
-  first_spine_link_ = first_leaf_link_ + 2 * size(shape_.leaves) * size(shape_.uplinks_per_leaf);
-  check(links_.size() ==
-            first_spine_link_ + 2 * size(shape_.spines()) * size(shape_.uplinks_per_spine),
-        "a fat tree has as many links as its counts say");
+  first_trunk_ = first_nic_link_ +
+                 2 * (nic_count() * size(servers_.ports_per_nic) + size(servers_.storage_ports));
+  check(links_.size() >= first_trunk_ && links_.size() % 2 == 0,
+        "a fabric has the links of its servers, and two for every cable");
+  if (const auto* tree = std::get_if<FatTreeShape>(&shape_)) {
+    uplinks_per_leaf_ = size(tree->uplinks_per_leaf);
+    uplinks_per_spine_ = size(tree->uplinks_per_spine);
+    first_spine_link_ = first_trunk_ + 2 * size(tree->leaves) * uplinks_per_leaf_;
+    check(links_.size() == first_spine_link_ + 2 * size(tree->spines()) * uplinks_per_spine_,
+          "a fat tree has as many links as its counts say");
+  }
 
   // Links by tail, as one array with an offset for each vertex.
   out_first_.assign(vertex_count() + 1, 0);
@@ -55,6 +74,16 @@ Fabric::Fabric(FatTreeShape shape, FabricSpec as_built, HostShape servers, std::
   std::vector<std::uint32_t> next(out_first_.begin(), out_first_.end() - 1);
   for (std::size_t l = 0; l < links_.size(); ++l)
     out_links_[next[links_[l].from.index()]++] = LinkId(l);
+}
+
+void Fabric::wrong_shape() {
+  check(false, "a fabric is asked for the shape of its own kind");
+  std::abort();
+}
+
+int Fabric::pod_of(VertexId v) const {
+  check(is_switch(v), "only switches belong to a pod");
+  return std::visit([&](const auto& s) { return s.pod_of(kind(v), index_in_kind(v)); }, shape_);
 }
 
 std::size_t Fabric::count(VertexKind kind) const {
@@ -82,25 +111,25 @@ std::span<const LinkId> Fabric::out_links(VertexId v) const {
 }
 
 GpuId Fabric::gpu(HostId h, std::size_t local) const {
-  return GpuId(h.index() * size(shape_.gpus_per_host) + local);
+  return GpuId(h.index() * size(servers_.gpus) + local);
 }
 NicId Fabric::nic(HostId h, std::size_t local) const {
-  return NicId(h.index() * size(shape_.nics_per_host) + local);
+  return NicId(h.index() * size(servers_.nics) + local);
 }
 NicId Fabric::storage_port(std::size_t index) const {
   return NicId(nic_count() + index);
 }
 
 HostId Fabric::host_of(GpuId g) const {
-  return HostId(g.index() / size(shape_.gpus_per_host));
+  return HostId(g.index() / size(servers_.gpus));
 }
 HostId Fabric::host_of(NicId n) const {
   check(n.index() < nic_count(), "only the NICs of servers belong to a server");
-  return HostId(n.index() / size(shape_.nics_per_host));
+  return HostId(n.index() / size(servers_.nics));
 }
 NicId Fabric::nic_of(GpuId g) const {
-  const std::size_t local = g.index() % size(shape_.gpus_per_host);
-  return nic(host_of(g), local * size(shape_.nics_per_host) / size(shape_.gpus_per_host));
+  const std::size_t local = g.index() % size(servers_.gpus);
+  return nic(host_of(g), local * size(servers_.nics) / size(servers_.gpus));
 }
 
 VertexId Fabric::vertex(GpuId g) const {
@@ -112,14 +141,11 @@ VertexId Fabric::vertex(NicId n) const {  // storage ports follow the NICs in bo
 VertexId Fabric::scale_up_switch(HostId h) const {
   return vertex(VertexKind::scale_up_switch, h.index());
 }
-VertexId Fabric::leaf_of(HostId h) const {
-  return vertex(VertexKind::leaf, h.index() / size(shape_.hosts_per_leaf));
+VertexId Fabric::edge_of(HostId h) const {
+  return edge_of(nic(h, 0));
 }
-VertexId Fabric::leaf_of(NicId n) const {
-  return link(uplink(n)).to;
-}
-int Fabric::pod_of(HostId h) const {
-  return shape_.pod_of_leaf(shape_.leaf_of_host(static_cast<int>(h.index())));
+VertexId Fabric::edge_of(NicId n, int port) const {
+  return link(uplink(n, port)).to;
 }
 
 void Fabric::scale_up_path(GpuId from, GpuId to, std::vector<LinkId>& out) const {
@@ -132,40 +158,33 @@ void Fabric::scale_up_path(GpuId from, GpuId to, std::vector<LinkId>& out) const
 
 std::string Fabric::name(VertexId v) const {
   const std::size_t i = index_in_kind(v);
-  const auto of = [](std::size_t value, std::size_t per, std::string_view outer,
-                     std::string_view inner) {
-    return std::string(outer) + '-' + std::to_string(value / per) + '/' + std::string(inner) + '-' +
+  const auto of = [](std::size_t value, std::size_t per, std::string_view inner) {
+    return "node-" + std::to_string(value / per) + '/' + std::string(inner) + '-' +
            std::to_string(value % per);
   };
-  const bool has_pods = shape_.tiers == 3;
   switch (kind(v)) {
     case VertexKind::gpu:
-      return of(i, size(shape_.gpus_per_host), "node", "gpu");
+      return of(i, size(servers_.gpus), "gpu");
     case VertexKind::scale_up_switch:
       return name(HostId(i)) + "/scale-up";
     case VertexKind::nic:
-      return of(i, size(shape_.nics_per_host), "node", "nic");
+      return of(i, size(servers_.nics), "nic");
     case VertexKind::storage:
       return "storage-" + std::to_string(i);
-    case VertexKind::leaf:
-      return has_pods ? of(i, size(shape_.leaves_per_pod), "pod", "leaf")
-                      : "leaf-" + std::to_string(i);
-    case VertexKind::spine:
-      return has_pods ? of(i, size(shape_.spines_per_pod), "pod", "spine")
-                      : "spine-" + std::to_string(i);
-    case VertexKind::core:
-      return "core-" + std::to_string(i);
+    default:
+      return std::visit([&](const auto& s) { return s.name(kind(v), i); }, shape_);
   }
-  check(false, "every kind of vertex has a name");
-  return {};
 }
 
 int Fabric::parallel_of(LinkId l) const {
-  const bool to_core = l.index() >= first_spine_link_;
-  if (l.index() < first_leaf_link_) return -1;
-  const int bundle = to_core ? shape_.core_bundle : shape_.leaf_bundle;
-  const std::size_t cable = (l.index() - (to_core ? first_spine_link_ : first_leaf_link_)) / 2;
-  return bundle == 1 ? -1 : static_cast<int>(cable % size(bundle));  // bundles are stored whole
+  int number = -1;
+  int twins = 0;
+  for (const LinkId other : out_links(link(l).from)) {
+    if (link(other).to != link(l).to) continue;
+    if (other == l) number = twins;
+    ++twins;
+  }
+  return twins > 1 ? number : -1;
 }
 
 std::string Fabric::name(LinkId l) const {
@@ -179,33 +198,22 @@ std::optional<VertexId> Fabric::find_vertex(std::string_view text) const {
   const std::string_view outer = text.substr(0, slash);
   const std::string_view inner = slash == text.npos ? "" : text.substr(slash + 1);
 
-  const auto candidate = [&]() -> std::optional<std::pair<VertexKind, std::size_t>> {
-    const auto within = [&](std::string_view key, VertexKind kind, std::size_t group,
-                            int per) -> std::optional<std::pair<VertexKind, std::size_t>> {
-      const auto local = number_after(inner, key);
-      if (!local || *local >= size(per)) return {};
-      return std::pair(kind, group * size(per) + *local);
-    };
+  const auto candidate = [&]() -> std::optional<VertexId> {
     if (const auto node = number_after(outer, "node"); node && *node < host_count()) {
-      if (inner == "scale-up") return std::pair(VertexKind::scale_up_switch, *node);
-      if (auto gpu = within("gpu", VertexKind::gpu, *node, shape_.gpus_per_host)) return gpu;
-      return within("nic", VertexKind::nic, *node, shape_.nics_per_host);
+      if (inner == "scale-up") return scale_up_switch(HostId(*node));
+      const auto g = number_after(inner, "gpu");
+      if (g && *g < size(servers_.gpus)) return vertex(gpu(HostId(*node), *g));
+      const auto n = number_after(inner, "nic");
+      if (n && *n < size(servers_.nics)) return vertex(nic(HostId(*node), *n));
     }
-    if (const auto pod = number_after(outer, "pod"); pod && *pod < size(shape_.pods)) {
-      if (auto leaf = within("leaf", VertexKind::leaf, *pod, shape_.leaves_per_pod)) return leaf;
-      return within("spine", VertexKind::spine, *pod, shape_.spines_per_pod);
-    }
-    for (const VertexKind kind :
-         {VertexKind::storage, VertexKind::leaf, VertexKind::spine, VertexKind::core})
-      if (const auto i = number_after(outer, name_of(kind))) return std::pair(kind, *i);
+    const auto port = number_after(text, "storage");
+    if (port && *port < count(VertexKind::storage)) return vertex(storage_port(*port));
+    for (std::size_t v = first_switch().index(); v < vertex_count(); ++v)
+      if (name(VertexId(v)) == text) return VertexId(v);
     return {};
   }();
-
-  if (!candidate || candidate->second >= count(candidate->first)) return {};
-  const VertexId found = vertex(candidate->first, candidate->second);
-  if (name(found) != text)
-    return {};  // only the one spelling: not "leaf-07", not "leaf-7" of a pod
-  return found;
+  if (!candidate || name(*candidate) != text) return {};  // only the one spelling: not "node-07"
+  return candidate;
 }
 
 std::optional<LinkId> Fabric::find_link(std::string_view text) const {
@@ -251,12 +259,33 @@ void LinkState::set_capacity_factor(LinkId l, double factor) {
   check(factor > 0.0 && l.index() < fabric_->links().size(),
         "a degraded link exists and keeps some capacity");
   if (factor_.empty()) factor_.assign(fabric_->links().size(), 1.0);
+  degraded_ += (factor != 1.0 ? 1u : 0u);
+  degraded_ -= (factor_[l.index()] != 1.0 ? 1u : 0u);
   factor_[l.index()] = factor;
+}
+
+std::vector<std::uint32_t> LinkState::changes() const {
+  std::vector<std::uint32_t> list;
+  if (!is_changed()) return list;
+  const auto add_set = [&](const std::vector<bool>& bits) {
+    list.push_back(0xffffffffu);  // separates the lists
+    for (std::size_t i = 0; i < bits.size(); ++i)
+      if (bits[i]) list.push_back(static_cast<std::uint32_t>(i));
+  };
+  add_set(links_down_);
+  add_set(vertices_down_);
+  for (std::size_t i = 0; degraded_ > 0 && i < factor_.size(); ++i)
+    if (factor_[i] != 1.0) {
+      list.push_back(static_cast<std::uint32_t>(i));
+      list.push_back(static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(factor_[i]) >> 32));
+      list.push_back(static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(factor_[i])));
+    }
+  return list;
 }
 
 BytesPerSecond LinkState::capacity(LinkId l) const {
   if (!is_up(l)) return BytesPerSecond(0.0);
-  return fabric_->link(l).capacity * (factor_.empty() ? 1.0 : factor_[l.index()]);
+  return fabric_->link(l).capacity * capacity_factor(l);
 }
 
 }  // namespace trainyard::topologies

@@ -1,45 +1,43 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "sim/id.hpp"
 #include "sim/time.hpp"
 #include "sim/units.hpp"
+#include "topologies/custom_shape.hpp"
+#include "topologies/dragonfly_shape.hpp"
 #include "topologies/fabric_spec.hpp"
+#include "topologies/fat_tree_shape.hpp"
+#include "topologies/torus_shape.hpp"
+#include "topologies/vertex.hpp"
 
 /// The fabric as a plain graph: every GPU, NIC and switch, and two directed links for every cable.
 /// Immutable once built; what fails or degrades later is in a LinkState beside it.
 ///
 /// Vertices and links are numbered so that regular structure can be computed instead of stored:
 ///
-///     server h     GPUs h*g .. h*g+g-1, NICs h*n .. h*n+n-1; GPU i of a server uses NIC
-///     floor(i*n/g) link         a cable is two links, the even one upwards (away from the GPUs),
-///     the odd one down rack         all NICs of a server are plugged into the one leaf switch of
-///     its rack
+///     server h   GPUs h*g .. h*g+g-1, NICs h*n .. h*n+n-1; GPU i of a server uses NIC floor(i*n/g)
+///     cable      two links, the even one upwards (away from the GPUs; between equals: from the
+///                lower number), the odd one back
+///     links      scale-up (one cable a GPU), NICs (one cable a port), storage ports, then the
+///                trunks between switches in the order of the kind's own shape
+///     switches   by kind; a NIC port is plugged into an *edge* switch: leaf or router
 ///
 ///     const Fabric& f = *build_fat_tree(spec, servers).fabric;
 ///     f.name(f.vertex(f.nic_of(GpuId(11))));      // "node-1/nic-3"
 ///     f.name(f.uplink(NicId(0)));                 // "node-0/nic-0 -> pod-0/leaf-0"
-///     for (LinkId l : f.out_links(f.leaf_of(HostId(0)))) use(f.link(l).capacity);
+///     for (LinkId l : f.out_links(f.edge_of(HostId(0)))) use(f.link(l).capacity);
 ///
 /// The way from a GPU to its NIC (PCIe) is not a link: a NIC is never faster than its slot here.
 namespace trainyard::topologies {
-
-using VertexId = Id<struct VertexTag>;
-using LinkId = Id<struct LinkTag>;
-using HostId = Id<struct HostTag>;  // a server
-using GpuId = Id<struct GpuTag>;
-using NicId =
-    Id<struct NicTag>;  // a port towards the leaves: the servers' NICs, then the storage ports
-
-enum class VertexKind : std::uint8_t { gpu, scale_up_switch, nic, storage, leaf, spine, core };
-enum class LinkKind : std::uint8_t { nvlink, nic_leaf, storage, leaf_spine, spine_core };
 
 /// What a builder needs to know of the servers. Spare servers are servers: count them in `hosts`,
 /// they occupy ports at the end of the fabric like any other.
@@ -47,10 +45,11 @@ struct HostShape {
   int hosts = 1;
   int gpus = 8;  // one scale-up domain
   int nics = 8;
-  BytesPerSecond nic_rate{50e9};
+  int ports_per_nic = 1;          // set by the builder: 2 if dual-homed, each with half of the rate
+  BytesPerSecond nic_rate{50e9};  // of all ports of a NIC
   BytesPerSecond scale_up_rate{450e9};  // of one GPU, one direction
   Duration scale_up_latency{};
-  int storage_ports = 0;  // of storage servers, spread evenly over the leaves
+  int storage_ports = 0;  // of storage servers, spread evenly over the edge switches
   BytesPerSecond storage_rate{50e9};
 };
 
@@ -60,48 +59,28 @@ struct Link {
   BytesPerSecond capacity;
   Duration latency;  // of the switch it leaves, and its cable
   LinkKind kind;
-  std::uint8_t tier;  // 0 inside a server, 1 server to leaf, 2 leaf to spine, 3 spine to core
+  std::uint8_t tier;  // 0 inside a server, 1 server to edge, 2 leaf to spine or between routers of
+                      // one place, 3 spine to core or between groups
 };
 
-/// The counts that describe a fat tree completely. "Of a pod" is "of the whole" with 2 tiers.
-struct FatTreeShape {
-  int tiers = 2;
-  int hosts = 0;
-  int gpus_per_host = 0;
-  int nics_per_host = 0;
-  int storage_ports = 0;
-  int hosts_per_leaf = 0;
-  int leaves = 0;  // in all; the last pod may have fewer than leaves_per_pod
-  int leaves_per_pod = 0;
-  int pods = 1;
-  int spines_per_pod = 0;    // every pod has all of them
-  int leaf_bundle = 0;       // parallel cables between a leaf and each spine of its pod
-  int uplinks_per_leaf = 0;  // spines_per_pod * leaf_bundle
-  int core_groups = 0;  // spine j of each pod is cabled to the cores of group j mod core_groups
-  int cores_per_group = 0;
-  int core_bundle = 0;        // parallel cables between a spine and each core of its group
-  int uplinks_per_spine = 0;  // cores_per_group * core_bundle
-
-  int spines() const { return pods * spines_per_pod; }
-  int cores() const { return core_groups * cores_per_group; }
-  int spines_per_group() const { return core_groups == 0 ? 0 : spines_per_pod / core_groups; }
-  int nics() const { return hosts * nics_per_host; }
-  int leaf_of_host(int host) const { return host / hosts_per_leaf; }
-  int leaf_of_storage_port(int port) const {
-    return static_cast<int>(std::int64_t{port} * leaves / storage_ports);
-  }
-  int pod_of_leaf(int leaf) const { return leaf / leaves_per_pod; }
-
-  bool operator==(const FatTreeShape&) const = default;
-};
+using Shape =
+    std::variant<FatTreeShape, DragonflyShape, DragonflyPlusShape, TorusShape, CustomShape>;
 
 class Fabric {
  public:
   /// `as_built` is the input with every derived count filled in; `links` in the order of the
   /// numbering.
-  Fabric(FatTreeShape shape, FabricSpec as_built, HostShape servers, std::vector<Link> links);
+  Fabric(Shape shape, FabricSpec as_built, HostShape servers, std::vector<Link> links);
 
-  const FatTreeShape& shape() const { return shape_; }
+  FabricKind kind() const { return spec_.kind; }
+  /// The counts of the kind that this fabric is; asking for another is our mistake.
+  template <class S>
+  const S& shape() const {
+    const S* found = std::get_if<S>(&shape_);
+    if (!found) wrong_shape();
+    return *found;
+  }
+  const Shape& any_shape() const { return shape_; }
   const FabricSpec& spec() const { return spec_; }
   const HostShape& servers() const { return servers_; }
 
@@ -119,6 +98,16 @@ class Fabric {
   }  // the other direction of a cable
   static bool is_upward(LinkId l) { return (l.index() & 1u) == 0; }
 
+  // Switches. They are numbered without gaps from first_switch().
+  VertexId first_switch() const { return VertexId(first_[std::size_t(VertexKind::leaf)]); }
+  std::size_t switch_count() const { return vertex_count() - first_switch().index(); }
+  bool is_switch(VertexId v) const { return v.index() >= first_switch().index(); }
+  /// To which NICs are attached: leaf or router.
+  VertexKind edge_kind() const { return edge_kind_; }
+  std::size_t edge_count() const { return count(edge_kind_); }
+  /// Pod, dragonfly group, … of a switch; -1 if it belongs to none (cores).
+  int pod_of(VertexId switch_vertex) const;
+
   // Servers and their parts.
   std::size_t host_count() const { return count(VertexKind::scale_up_switch); }
   std::size_t gpu_count() const { return count(VertexKind::gpu); }
@@ -132,47 +121,58 @@ class Fabric {
   VertexId vertex(GpuId) const;
   VertexId vertex(NicId) const;
   VertexId scale_up_switch(HostId) const;
-  VertexId leaf_of(HostId) const;
-  VertexId leaf_of(NicId) const;
-  int pod_of(HostId) const;
+  VertexId edge_of(HostId) const;  // of the first port of its first NIC
+  VertexId edge_of(NicId, int port = 0) const;
+  int pod_of(HostId h) const { return pod_of(edge_of(h)); }
 
-  // Links by place. Leaves, spines: index among all leaves, all spines; uplink: 0-based, for a leaf
-  // spine_in_pod * leaf_bundle + parallel, for a spine core_in_group * core_bundle + parallel.
+  // Links by place.
   LinkId scale_up_uplink(GpuId g) const { return LinkId(2 * g.index()); }
-  LinkId uplink(NicId n) const { return LinkId(first_nic_link_ + 2 * n.index()); }
-  LinkId downlink(NicId n) const { return reverse(uplink(n)); }
+  int ports_of(NicId n) const { return n.index() < nic_count() ? servers_.ports_per_nic : 1; }
+  LinkId uplink(NicId n, int port = 0) const {
+    const std::size_t nics = nic_count(), ports = std::size_t(servers_.ports_per_nic);
+    return LinkId(first_nic_link_ + 2 * (n.index() < nics ? n.index() * ports + std::size_t(port)
+                                                          : nics * (ports - 1) + n.index()));
+  }
+  LinkId downlink(NicId n, int port = 0) const { return reverse(uplink(n, port)); }
+  /// The links between switches are numbered from here to the end.
+  LinkId first_trunk() const { return LinkId(first_trunk_); }
+  // Of a fat tree. Leaves, spines: index among all leaves, all spines; uplink: 0-based, for a leaf
+  // spine_in_pod * leaf_bundle + parallel, for a spine core_in_group * core_bundle + parallel.
   LinkId leaf_uplink(int leaf, int uplink) const {
-    return LinkId(first_leaf_link_ + 2 * (std::size_t(leaf) * std::size_t(shape_.uplinks_per_leaf) +
-                                          std::size_t(uplink)));
+    return LinkId(first_trunk_ + 2 * (std::size_t(leaf) * uplinks_per_leaf_ + std::size_t(uplink)));
   }
   LinkId spine_uplink(int spine, int uplink) const {
-    return LinkId(
-        first_spine_link_ +
-        2 * (std::size_t(spine) * std::size_t(shape_.uplinks_per_spine) + std::size_t(uplink)));
+    return LinkId(first_spine_link_ +
+                  2 * (std::size_t(spine) * uplinks_per_spine_ + std::size_t(uplink)));
   }
   /// GPU to GPU inside one server: up to the scale-up switch and down.
   void scale_up_path(GpuId from, GpuId to, std::vector<LinkId>& out) const;
 
   // Names for people, and back.
-  std::string name(VertexId) const;  // "node-17/gpu-3", "pod-2/leaf-12", "core-9"
+  std::string name(VertexId) const;  // "node-17/gpu-3", "pod-2/leaf-12", "group-3/router-1"
   std::string name(LinkId) const;    // "pod-2/leaf-12 -> pod-2/spine-3", with " #1" in a bundle
   static std::string name(HostId h) { return "node-" + std::to_string(h.index()); }
+  /// Costs a search through the names of all switches.
   std::optional<VertexId> find_vertex(std::string_view name) const;
   std::optional<LinkId> find_link(std::string_view name) const;
 
  private:
+  [[noreturn]] static void wrong_shape();
   int parallel_of(LinkId) const;  // number within its bundle, -1 if it has no twin
 
-  FatTreeShape shape_;
+  Shape shape_;
   FabricSpec spec_;
   HostShape servers_;
+  VertexKind edge_kind_ = VertexKind::leaf;
   std::vector<std::size_t> first_;  // first vertex of each kind, and the end
   std::vector<Link> links_;
   std::vector<std::uint32_t> out_first_;
   std::vector<LinkId> out_links_;
   std::size_t first_nic_link_ = 0;
-  std::size_t first_leaf_link_ = 0;
-  std::size_t first_spine_link_ = 0;
+  std::size_t first_trunk_ = 0;
+  std::size_t first_spine_link_ = 0;  // of a fat tree, as the two below
+  std::size_t uplinks_per_leaf_ = 0;
+  std::size_t uplinks_per_spine_ = 0;
 };
 
 /// What works and how well: up or down and a factor of capacity for each link, up or down for each
@@ -189,6 +189,9 @@ class LinkState {
   void set_capacity_factor(LinkId, double factor);
 
   bool is_all_up() const { return down_ == 0; }
+  /// Something is down, or a link has another capacity than built.
+  bool is_changed() const { return down_ > 0 || degraded_ > 0; }
+  double capacity_factor(LinkId l) const { return factor_.empty() ? 1.0 : factor_[l.index()]; }
   bool is_up(LinkId l) const {
     if (down_ == 0) return true;
     const Link& link = fabric_->link(l);
@@ -197,38 +200,19 @@ class LinkState {
   }
   BytesPerSecond capacity(LinkId) const;  // zero when down
 
+  /// What is not as built, in one order: two states with equal lists are the same state.
+  std::vector<std::uint32_t> changes() const;
+
  private:
   static bool has(const std::vector<bool>& bits, std::size_t i) { return !bits.empty() && bits[i]; }
   void set(std::vector<bool>& bits, std::size_t size, std::size_t i, bool down);
 
   const Fabric* fabric_;
   std::size_t down_ = 0;          // links and vertices that are down
+  std::size_t degraded_ = 0;      // links whose factor is not 1
   std::vector<bool> links_down_;  // empty until the first failure
   std::vector<bool> vertices_down_;
   std::vector<double> factor_;
 };
 
 }  // namespace trainyard::topologies
-
-namespace trainyard {
-template <>
-struct Names<topologies::VertexKind> {
-  using K = topologies::VertexKind;
-  static constexpr auto all = names<K>({{K::gpu, "gpu"},
-                                        {K::scale_up_switch, "scale-up"},
-                                        {K::nic, "nic"},
-                                        {K::storage, "storage"},
-                                        {K::leaf, "leaf"},
-                                        {K::spine, "spine"},
-                                        {K::core, "core"}});
-};
-template <>
-struct Names<topologies::LinkKind> {
-  using K = topologies::LinkKind;
-  static constexpr auto all = names<K>({{K::nvlink, "nvlink"},
-                                        {K::nic_leaf, "nic-leaf"},
-                                        {K::storage, "storage"},
-                                        {K::leaf_spine, "leaf-spine"},
-                                        {K::spine_core, "spine-core"}});
-};
-}  // namespace trainyard

@@ -20,11 +20,14 @@
 /// ports (parallel cables then form bundles), and pods as large as their spines allow.
 ///
 ///     FabricSpec spec{.tiers = 3, .hosts_per_leaf = 2, .leaves_per_pod = 192,
-///     .spine_oversubscription = 7, …}; BuildResult r = build_fat_tree(spec, {.hosts = 2112}); if
-///     (!r.fabric) for (const Problem& p : r.problems) …   // path, what is wrong, what would be
-///     right
+///                     .spine_oversubscription = 7, …};
+///     BuildResult r = build_fat_tree(spec, {.hosts = 2112});
+///     for (const Problem& p : r.problems) …   // path, what is wrong, what would be right
 ///
-/// Rules: docs/models/fat-tree.md.
+/// Rail-optimised and rail-only fabrics are built here too: their leaves serve one rail of a unit
+/// of servers (fat_tree_shape.hpp).
+///
+/// Rules: docs/models/fat-tree.md, docs/models/rails.md.
 namespace trainyard::topologies {
 
 struct BuildResult {
@@ -32,6 +35,7 @@ struct BuildResult {
   Problems problems;                     // paths within FabricSpec; "server.…" is in HostShape
 };
 
+/// Of kind fat_tree, rail_optimized or rail_only.
 BuildResult build_fat_tree(const FabricSpec& spec, const HostShape& servers);
 
 }  // namespace trainyard::topologies

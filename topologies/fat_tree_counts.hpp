@@ -32,6 +32,9 @@ struct Nearest {
   bool is_close = false;  // ideal / best is within ratio_tolerance of 1
 };
 Nearest nearest(double ideal, const std::function<bool(std::int64_t)>& acceptable);
+/// The same where n of them amount to amount(n), which grows with n, instead of n.
+Nearest nearest(double ideal, const std::function<bool(std::int64_t)>& acceptable,
+                const std::function<double(std::int64_t)>& amount);
 
 /// Text for messages: "12", "6.98", "400 Gb/s".
 std::string text(std::int64_t);
@@ -39,6 +42,7 @@ std::string text(double ratio);
 std::string text(BytesPerSecond);
 
 /// Ranges and contradictions that need no arithmetic. False if problems were added.
+/// (fat_tree_input.cpp)
 bool is_sound_fat_tree_input(const FabricSpec&, const HostShape&, Problems&);
 
 }  // namespace trainyard::topologies

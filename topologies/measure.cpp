@@ -2,60 +2,84 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
+#include "topologies/custom.hpp"
+#include "topologies/distances.hpp"
 #include "topologies/fat_tree_counts.hpp"
 
 namespace trainyard::topologies {
 
 namespace {
 
-TierReport measure_tier(const Fabric& f, VertexKind kind, const SwitchSpec& box) {
+TierReport measure_tier(const Fabric& f, VertexKind kind) {
+  const SwitchSpec& box = box_of(f, kind);
+  const bool knows_ports = f.kind() != FabricKind::custom || is_given(box);
   TierReport r;
   r.kind = kind;
   r.switches = static_cast<int>(f.count(kind));
+  std::map<std::pair<bool, double>, int> links;  // each direction and rate has ports of its own
   for (std::size_t i = 0; i < f.count(kind); ++i) {
     BytesPerSecond up{};
     BytesPerSecond down{};
-    std::map<std::pair<bool, double>, int>
-        links;  // by direction and rate: each kind has ports of its own
+    links.clear();
     for (const LinkId l : f.out_links(f.vertex(kind, i))) {
-      const bool is_up = Fabric::is_upward(l);
-      const BytesPerSecond rate = f.link(l).capacity;
-      (is_up ? up : down) += rate;
-      ++(is_up ? r.cables_up : r.cables_down);
-      ++links[{is_up, rate.value()}];
+      const Link& link = f.link(l);
+      const bool is_down = f.kind(link.to) < kind;  // kinds are ordered from the servers up
+      const BytesPerSecond rate = std::max(link.capacity, f.link(Fabric::reverse(l)).capacity);
+      (is_down ? down : up) += link.capacity;
+      ++(is_down ? r.cables_down : r.cables_up);
+      ++links[{is_down, rate.value()}];
     }
     int used = 0;
     for (const auto& [key, n] : links)
-      used += static_cast<int>(ports_for(n, box.port_rate, BytesPerSecond(key.second)));
+      used += knows_ports
+                  ? static_cast<int>(ports_for(n, box.port_rate, BytesPerSecond(key.second)))
+                  : n;
     r.ports_used += used;
     r.ports_free += box.ports - used;
     if (up.value() > 0) r.oversubscription = std::max(r.oversubscription, down / up);
   }
+  if (!knows_ports) r.ports_free = -1;
   r.power = box.power * r.switches;
   r.price = box.price * r.switches;
   return r;
 }
 
-/// Breadth first from one NIC. In a fat tree every NIC sees the same: others on its leaf, in its
-/// pod, beyond; so the farthest from the first is as far as any two are apart.
-int farthest_nic(const Fabric& f) {
-  std::vector<int> hops(f.vertex_count(), -1);
-  std::vector<VertexId> queue{f.vertex(NicId(0))};
-  hops[queue.front().index()] = 0;
-  int farthest = 0;
-  for (std::size_t next = 0; next < queue.size(); ++next) {
-    const VertexId v = queue[next];
-    if (f.kind(v) == VertexKind::nic) farthest = std::max(farthest, hops[v.index()]);
-    for (const LinkId l : f.out_links(v)) {
-      const VertexId to = f.link(l).to;
-      if (hops[to.index()] >= 0) continue;
-      hops[to.index()] = hops[v.index()] + 1;
-      queue.push_back(to);
-    }
-  }
-  return farthest;
+template <class T>
+std::pair<T, T> least_and_median(std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  return {values.front(), values[(values.size() - 1) / 2]};
+}
+
+PathDiversity measure_diversity(const Fabric& f) {
+  constexpr int sampled = 16;
+  const auto pairs = far_pairs(f, sampled);
+  PathDiversity d;
+  d.pairs = static_cast<int>(pairs.size());
+  if (pairs.empty()) return d;
+  std::vector<double> shortest;
+  for (const auto& [a, b] : pairs) shortest.push_back(shortest_routes(f, a, b));
+  std::tie(d.shortest_least, d.shortest_median) = least_and_median(std::move(shortest));
+  std::tie(d.disjoint_least, d.disjoint_median) = least_and_median(disjoint_routes(f, pairs));
+  return d;
+}
+
+void add_notes(const Fabric& f, const Diameter& d, MeasuredFabric& m) {
+  const auto note = [&](const char* text) { m.notes.emplace_back(text); };
+  if (f.kind() == FabricKind::rail_only)
+    note("rails are not joined: a server's GPUs meet other rails over the scale-up links");
+  else if (!d.joins_all_pairs)
+    note("some pairs of NICs have no route; their servers have one over other NICs");
+  if (!d.is_exact) note("the diameter is the longest route found from a sample of switches");
+  const bool has_routers = f.edge_kind() == VertexKind::router;
+  if (has_routers)
+    note(
+        "down : up of a router is the rate of its servers against that of all its cables to other "
+        "switches; a long route uses several of those, so 1:1 is not full rate");
+  if (f.kind() == FabricKind::custom && !is_given(f.spec().router_switch))
+    note("router_switch is not given: ports, price and power of the switches are not known");
 }
 
 }  // namespace
@@ -65,24 +89,30 @@ MeasuredFabric measure(const Fabric& f) {
   m.hosts = static_cast<int>(f.host_count());
   m.gpus = static_cast<int>(f.gpu_count());
   m.nics = static_cast<int>(f.nic_count());
-  m.tiers.push_back(measure_tier(f, VertexKind::leaf, f.spec().leaf_switch));
-  m.tiers.push_back(measure_tier(f, VertexKind::spine, f.spec().spine_switch));
-  if (f.shape().tiers == 3)
-    m.tiers.push_back(measure_tier(f, VertexKind::core, f.spec().core_switch));
-  for (const TierReport& t : m.tiers) {
-    m.switches += t.switches;
-    m.power += t.power;
-    m.price += t.price;
+  m.storage_ports = static_cast<int>(f.count(VertexKind::storage));
+  for (const VertexKind kind :
+       {VertexKind::leaf, VertexKind::spine, VertexKind::core, VertexKind::router})
+    if (f.count(kind) > 0) m.tiers.push_back(measure_tier(f, kind));
+  for (const TierReport& t : m.tiers) m.switches += t.switches;
+
+  m.cable_kinds = count_cables(f);
+  for (const CableReport& c : m.cable_kinds) {
+    m.cables += static_cast<int>(c.count);
+    (c.is_optical ? m.optic_cables : m.copper_cables) += static_cast<int>(c.count);
   }
-  for (std::size_t l = 0; l < f.links().size(); l += 2) {  // a cable is two links
-    const LinkKind kind = f.link(LinkId(l)).kind;
-    if (kind == LinkKind::nvlink) continue;
-    ++m.cables;
-    ++(kind == LinkKind::nic_leaf ? m.copper_cables : m.optic_cables);
+  m.items = bill_of(f, m.cable_kinds);
+  for (const CostItem& item : m.items) {
+    m.power += item.power;
+    m.price += item.price;
   }
-  m.diameter_hops = farthest_nic(f);
-  m.bisection = bisection(f);
+
+  const Diameter d = diameter(f);
+  m.diameter_hops = d.hops;
+  m.diversity = measure_diversity(f);
+  const bool is_torus = std::holds_alternative<TorusShape>(f.any_shape());
+  m.bisection = is_torus ? bisection_across_longest_dimension(f) : bisection(f);
   m.bisection_between_pods = bisection_between_pods(f);
+  add_notes(f, d, m);
   return m;
 }
 

@@ -20,22 +20,55 @@ std::int64_t UnitCounts::per_server(Component c) const {
     case Component::server:
       return 1;
     case Component::leaf_switch:
+    case Component::upper_switch:
+    case Component::link:
       return 0;
   }
   return 0;
 }
 
 std::int64_t UnitCounts::of(Component c) const {
-  return c == Component::leaf_switch ? leaves : servers * per_server(c);
+  switch (c) {
+    case Component::leaf_switch:
+      return leaves;
+    case Component::upper_switch:
+      return upper_switches;
+    case Component::link:
+      return links;
+    default:
+      return servers * per_server(c);
+  }
 }
 
 std::string unit_name(const UnitCounts& counts, Component component, std::uint32_t unit) {
-  if (component == Component::leaf_switch) return "leaf-" + std::to_string(unit);
+  const topologies::Fabric* f = counts.fabric;
+  switch (component) {
+    case Component::leaf_switch:
+      return f ? f->name(f->vertex(f->edge_kind(), unit)) : "leaf-" + std::to_string(unit);
+    case Component::upper_switch:
+      return f ? f->name(upper_switch(*f, unit)) : "switch-" + std::to_string(unit);
+    case Component::link:
+      return f ? f->name(trunk(*f, unit)) : "link-" + std::to_string(unit);
+    default:
+      break;
+  }
   const auto per_server = static_cast<std::uint32_t>(counts.per_server(component));
   std::string name = "node-" + std::to_string(unit / per_server);
   if (component == Component::gpu) name += "/gpu-" + std::to_string(unit % per_server);
   if (component == Component::nic) name += "/nic-" + std::to_string(unit % per_server);
   return name;
+}
+
+topologies::VertexId upper_switch(const topologies::Fabric& fabric, std::uint32_t unit) {
+  // Switches are numbered kind by kind, and one of the kinds is the edge.
+  const std::size_t first = fabric.first_switch().index();
+  const std::size_t edge = fabric.vertex(fabric.edge_kind(), 0).index();
+  return topologies::VertexId(first + unit < edge ? first + unit
+                                                  : first + unit + fabric.edge_count());
+}
+
+topologies::LinkId trunk(const topologies::Fabric& fabric, std::uint32_t unit) {
+  return topologies::LinkId(fabric.first_trunk().index() + 2 * std::size_t{unit});
 }
 
 Duration draw(const DelaySpec& law, sim::Stream& stream) {

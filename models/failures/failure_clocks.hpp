@@ -57,13 +57,20 @@ struct UnitCounts {
   std::int64_t gpus_per_server = 0;
   std::int64_t nics_per_server = 0;
   std::int64_t leaves = 0;
+  std::int64_t upper_switches = 0;
+  std::int64_t links = 0;                      // cables between switches
+  const topologies::Fabric* fabric = nullptr;  // for names of switches and links; may be null
 
-  std::int64_t per_server(Component c) const;  // 0 for a leaf switch
+  std::int64_t per_server(Component c) const;  // 0 for what no server has
   std::int64_t of(Component c) const;
 };
 
-/// "node-17/gpu-3", "node-17", "leaf-12".
+/// "node-17/gpu-3", "node-17", "pod-2/leaf-12".
 std::string unit_name(const UnitCounts& counts, Component component, std::uint32_t unit);
+
+/// Unit `unit` of Component::upper_switch, and (upwards) of Component::link, on a fabric.
+topologies::VertexId upper_switch(const topologies::Fabric& fabric, std::uint32_t unit);
+topologies::LinkId trunk(const topologies::Fabric& fabric, std::uint32_t unit);
 
 /// One draw of a delay law.
 Duration draw(const DelaySpec& law, sim::Stream& stream);
@@ -91,7 +98,7 @@ class FailureClocks {
   const FailureClass& failure_class(FailureClassId id) const;
   std::uint64_t failures() const { return failures_; }
   /// Failures a second of `servers` servers on `leaves` leaves, every unit at its mean: expectation
-  /// of a long run.
+  /// of a long run. Without those of upper switches and links.
   double rate_per_s(std::int64_t servers, std::int64_t leaves) const;
 
  private:

@@ -12,12 +12,14 @@
 namespace trainyard::models {
 
 /// What fails: one lifetime per unit of this kind.
-enum class Component { gpu, nic, server, leaf_switch };
+/// A leaf switch is any switch to which servers are attached; an upper switch any other; a link is
+/// a cable between two switches.
+enum class Component { gpu, nic, server, leaf_switch, upper_switch, link };
 /// What it does to the job that holds the unit.
 enum class Effect {
   crash,  // the job stops at once
   hang,   // the job makes no progress until the watchdog finds it
-  slow    // the unit runs on, slower, until it is found and replaced
+  slow    // the unit runs on, slower, until it is found and replaced; a link at part of its rate
 };
 enum class Law { exponential, weibull, log_normal, fixed };
 
@@ -95,9 +97,15 @@ void describe(Visitor& v, FailureClassSpec& s) {
   v.optional("source", s.source, "where the figures come from");
   v.check(s.effect != Effect::slow || s.speed < 1.0, "speed", "a slow unit needs a speed below 1");
   v.check(s.effect == Effect::slow || s.speed == 1.0, "speed", "only effect \"slow\" has a speed");
-  v.check(
-      s.effect != Effect::slow || s.component == Component::gpu || s.component == Component::server,
-      "component", "effect \"slow\" is defined for gpu and server");
+  const bool is_fabric = s.component == Component::upper_switch || s.component == Component::link;
+  v.check(s.effect != Effect::slow || s.component == Component::gpu ||
+              s.component == Component::server || s.component == Component::link,
+          "component", "effect \"slow\" is defined for gpu, server and link");
+  v.check(!is_fabric || s.effect != Effect::hang, "effect",
+          "a switch or link does not hang: \"crash\" (down), or \"slow\" for a link at part of its "
+          "rate");
+  v.check(!is_fabric || s.replace, "replace",
+          "a switch or link is down for detection and repair; a flap is a short repair");
 }
 
 struct FailuresSpec {
@@ -120,7 +128,9 @@ struct Names<models::Component> {
       names<models::Component>({{models::Component::gpu, "gpu"},
                                 {models::Component::nic, "nic"},
                                 {models::Component::server, "server"},
-                                {models::Component::leaf_switch, "leaf-switch"}});
+                                {models::Component::leaf_switch, "leaf-switch"},
+                                {models::Component::upper_switch, "upper-switch"},
+                                {models::Component::link, "link"}});
 };
 template <>
 struct Names<models::Effect> {

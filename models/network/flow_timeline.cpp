@@ -10,57 +10,73 @@ namespace trainyard::models {
 
 namespace {
 
-/// The one place where two computed times are held to be the same.
-bool is_same_instant(double later_s, double first_s, double settled_s) {
+/// The one place where two computed times are held to be the same: the last time that counts as
+/// `first_s` for a flow on its present leg since `settled_s`.
+double last_of_instant(double first_s, double settled_s) {
   constexpr double ulp = std::numeric_limits<double>::epsilon();
-  return later_s - first_s <= 1e-13 * (first_s - settled_s) + 4 * ulp * first_s;
+  return first_s + (1e-13 * (first_s - settled_s) + 4 * ulp * first_s);
 }
 
 }  // namespace
+
+void FlowTimeline::reserve(std::size_t links, std::size_t flows, std::size_t loads) {
+  solver_.reserve(links, flows, loads);
+  flows_.reserve(flows);
+  states_.reserve(flows);
+  completions_.reserve(flows);
+}
 
 VarIndex FlowTimeline::add(double bytes, std::span<const Load> loads, double cap_Bps,
                            FlowKind kind) {
   check(bytes >= 0 && std::isfinite(bytes), "a flow has a finite number of bytes", bytes);
   const VarIndex var = solver_.add(loads, cap_Bps);
-  if (var.index() >= flows_.size()) flows_.resize(var.index() + 1);
-  flows_[var.index()] = {bytes, now_s_, 0, kind, true, false};
+  const std::size_t i = var.index();
+  lengthen(flows_, i + 1);
+  lengthen(states_, i + 1);
+  flows_[i] = {bytes, now_s_};
+  states_[i] = {kind, true, false};
+  if (options_.phi > 0) {
+    lengthen(corrected_Bps_, i + 1);
+    corrected_Bps_[i] = 0;
+  }
   ++running_;
-  if (bytes == 0) completions_.set(var.index(), now_s_);
+  if (bytes == 0) completions_.set(i, now_s_);
   return var;
 }
 
 void FlowTimeline::restart(VarIndex var, double bytes) {
   check(bytes >= 0 && std::isfinite(bytes), "a flow has a finite number of bytes", bytes);
-  Flow& flow = flows_[var.index()];
-  if (!flow.is_running) {
-    check(flow.is_finished, "only a running or just finished flow is restarted", var.index());
-    flow.is_finished = false;
-    flow.is_running = true;
+  const std::size_t i = var.index();
+  if (!states_[i].is_running) {
+    check(states_[i].is_finished, "only a running or just finished flow is restarted", i);
+    states_[i].is_finished = false;
+    states_[i].is_running = true;
     ++running_;
   }
-  flow.bytes_left = bytes;
-  flow.settled_s = now_s_;
-  proceed(var.index(), flow.progress_Bps);
+  flows_[i] = {bytes, now_s_};
+  aim(i, progress_of(i));
 }
 
 void FlowTimeline::remove(VarIndex var) {
-  Flow& flow = flows_[var.index()];
-  if (flow.is_running) --running_;
-  flow.is_running = flow.is_finished = false;
+  State& state = states_[var.index()];
+  if (state.is_running) --running_;
+  state.is_running = state.is_finished = false;
   completions_.erase(var.index());
   solver_.remove(var);
 }
 
-void FlowTimeline::settle(Flow& flow) const {
-  flow.bytes_left = std::max(0.0, flow.bytes_left - flow.progress_Bps * (now_s_ - flow.settled_s));
-  flow.settled_s = now_s_;
+/// As of the last solve.
+double FlowTimeline::progress_of(std::size_t index) const {
+  return options_.phi > 0 ? corrected_Bps_[index] : solver_.rate(VarIndex(index));
 }
 
-/// From now on at this rate.
-void FlowTimeline::proceed(std::size_t index, double progress_Bps) {
-  Flow& flow = flows_[index];
-  if (flow.settled_s != now_s_) settle(flow);
-  flow.progress_Bps = progress_Bps;
+double FlowTimeline::left_at(const Flow& flow, double progress_Bps) const {
+  return std::max(0.0, flow.bytes_left - progress_Bps * (now_s_ - flow.settled_s));
+}
+
+/// From its bytes left, which are settled, at this rate.
+void FlowTimeline::aim(std::size_t index, double progress_Bps) {
+  const Flow& flow = flows_[index];
   if (flow.bytes_left == 0) {
     completions_.set(index, now_s_);
   } else if (progress_Bps > 0) {
@@ -70,31 +86,44 @@ void FlowTimeline::proceed(std::size_t index, double progress_Bps) {
   }
 }
 
+void FlowTimeline::proceed(std::size_t index, double old_progress_Bps, double progress_Bps) {
+  Flow& flow = flows_[index];
+  if (flow.settled_s != now_s_) flow = {left_at(flow, old_progress_Bps), now_s_};
+  if (options_.phi > 0) corrected_Bps_[index] = progress_Bps;
+  aim(index, progress_Bps);
+}
+
 void FlowTimeline::solve() {
-  for (const VarIndex var : leaving_) {
-    if (!flows_[var.index()].is_finished) continue;
-    flows_[var.index()].is_finished = false;
-    solver_.remove(var);
+  if (has_leaving_) {
+    has_leaving_ = false;
+    for (const VarIndex var : finished_) {
+      if (!states_[var.index()].is_finished) continue;
+      states_[var.index()].is_finished = false;
+      solver_.remove(var);
+    }
   }
-  leaving_.clear();
   if (solver_.is_solved()) return;
-  for (const MaxMin::Change& change : solver_.solve())
-    if (options_.phi == 0 || flows_[change.var.index()].kind == FlowKind::collective)
-      proceed(change.var.index(), solver_.rate(change.var));
+  for (const MaxMin::Change& change : solver_.solve()) {
+    const std::size_t i = change.var.index();
+    if (options_.phi == 0)
+      proceed(i, change.old_rate, solver_.rate(change.var));
+    else if (states_[i].kind == FlowKind::collective)
+      proceed(i, corrected_Bps_[i], solver_.rate(change.var));
+  }
   if (options_.phi > 0) correct_lone_flows();
 }
 
 void FlowTimeline::correct_lone_flows() {
   is_bursty_.assign(solver_.links(), 0);
   for (std::size_t i = 0; i < flows_.size(); ++i) {
-    if (!flows_[i].is_running || flows_[i].kind != FlowKind::collective) continue;
+    if (!states_[i].is_running || states_[i].kind != FlowKind::collective) continue;
     const std::optional<LinkIndex> bottleneck = solver_.bottleneck(VarIndex(i));
     solver_.for_each_load(VarIndex(i), [&](const Load& load) {
       if (load.link != bottleneck) is_bursty_[load.link.index()] = 1;
     });
   }
   for (std::size_t i = 0; i < flows_.size(); ++i) {
-    if (!flows_[i].is_running || flows_[i].kind != FlowKind::lone) continue;
+    if (!states_[i].is_running || states_[i].kind != FlowKind::lone) continue;
     const double x = solver_.rate(VarIndex(i));
     double share = MaxMin::unlimited;
     int bursty = 0;
@@ -103,7 +132,7 @@ void FlowTimeline::correct_lone_flows() {
       bursty += is_bursty_[load.link.index()];
     });
     const double progress = bursty >= 2 && x > share ? x - options_.phi * (x - share) : x;
-    if (progress != flows_[i].progress_Bps) proceed(i, progress);
+    if (progress != corrected_Bps_[i]) proceed(i, corrected_Bps_[i], progress);
   }
 }
 
@@ -117,32 +146,40 @@ std::span<const VarIndex> FlowTimeline::advance(double to_s) {
   solve();
   check(to_s >= now_s_, "time goes forward", to_s, now_s_);
   finished_.clear();
-  now_s_ =
-      completions_.is_empty() ? to_s : std::min(to_s, std::max(now_s_, completions_.first_time()));
-  while (!completions_.is_empty()) {
-    const std::size_t i = completions_.first();
-    if (!is_same_instant(completions_.first_time(), now_s_, flows_[i].settled_s)) break;
-    completions_.erase(i);
-    flows_[i].bytes_left = 0;
-    flows_[i].settled_s = now_s_;
-    flows_[i].is_running = false;
-    flows_[i].is_finished = true;
-    --running_;
-    finished_.push_back(VarIndex(i));
-    leaving_.push_back(VarIndex(i));
+  if (completions_.is_empty() || completions_.first_time() > to_s) {
+    now_s_ = to_s;
+    return finished_;
   }
+  now_s_ = std::max(now_s_, completions_.first_time());
+  for (const std::uint32_t i :
+       completions_.take_due(last_of_instant(now_s_, 0), [this](std::size_t flow, double at_s) {
+         return at_s <= last_of_instant(now_s_, flows_[flow].settled_s);
+       })) {
+    flows_[i] = {0, now_s_};
+    states_[i].is_running = false;
+    states_[i].is_finished = true;
+    finished_.push_back(VarIndex(i));
+  }
+  running_ -= finished_.size();
+  has_leaving_ = true;
   return finished_;
 }
 
 double FlowTimeline::bytes_left(VarIndex var) {
   solve();
-  Flow& flow = flows_[var.index()];
-  return std::max(0.0, flow.bytes_left - flow.progress_Bps * (now_s_ - flow.settled_s));
+  return left_at(flows_[var.index()], progress_of(var.index()));
 }
 
 double FlowTimeline::progress_Bps(VarIndex var) {
   solve();
-  return flows_[var.index()].progress_Bps;
+  return progress_of(var.index());
+}
+
+std::size_t FlowTimeline::memory_bytes() const {
+  return flows_.capacity() * sizeof(Flow) + states_.capacity() * sizeof(State) +
+         completions_.memory_bytes() + finished_.capacity() * sizeof(VarIndex) +
+         corrected_Bps_.capacity() * sizeof(double) + is_bursty_.capacity() +
+         solver_.memory_bytes();
 }
 
 }  // namespace trainyard::models

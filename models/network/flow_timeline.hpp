@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,7 +28,7 @@
 namespace trainyard::models {
 
 /// What a variable stands for; only the correction below asks.
-enum class FlowKind { lone, collective };
+enum class FlowKind : std::uint8_t { lone, collective };
 
 class FlowTimeline {
  public:
@@ -43,6 +44,8 @@ class FlowTimeline {
   FlowTimeline() = default;
   explicit FlowTimeline(Options options) : options_(options), solver_(options.tuning) {}
 
+  /// Room for so many at once, so that nothing is copied on the way there.
+  void reserve(std::size_t links, std::size_t flows, std::size_t loads);
   LinkIndex add_link(double capacity_Bps) { return solver_.add_link(capacity_Bps); }
 
   /// All of these act at now_s().
@@ -68,19 +71,25 @@ class FlowTimeline {
   double progress_Bps(VarIndex flow);
   std::size_t running() const { return running_; }
   const MaxMin& solver() const { return solver_; }
+  /// Of flows and solver; docs/models/fluid-network.md has the sum.
+  std::size_t memory_bytes() const;
 
  private:
   struct Flow {
     double bytes_left = 0;  // at settled_s
     double settled_s = 0;
-    double progress_Bps = 0;
+  };
+  struct State {
     FlowKind kind = FlowKind::lone;
     bool is_running = false;
     bool is_finished = false;  // keeps its variable until time goes on
   };
+
   void solve();
-  void settle(Flow& flow) const;
-  void proceed(std::size_t index, double progress_Bps);
+  double progress_of(std::size_t index) const;
+  double left_at(const Flow& flow, double progress_Bps) const;
+  void aim(std::size_t index, double progress_Bps);
+  void proceed(std::size_t index, double old_progress_Bps, double progress_Bps);
   void correct_lone_flows();
 
   Options options_;
@@ -88,9 +97,11 @@ class FlowTimeline {
   double now_s_ = 0;
   std::size_t running_ = 0;
   std::vector<Flow> flows_;  // by variable
+  std::vector<State> states_;
   CompletionHeap<double> completions_;
   std::vector<VarIndex> finished_;        // by the last advance
-  std::vector<VarIndex> leaving_;         // finished, not yet removed
+  bool has_leaving_ = false;              // some of them still have their variables
+  std::vector<double> corrected_Bps_;     // by variable, with Options::phi only
   std::vector<unsigned char> is_bursty_;  // links that carry a collective held elsewhere
 };
 

@@ -59,8 +59,26 @@ Transfer FluidNetwork::transfer(Bytes bytes, std::vector<Load> loads, BytesPerSe
   return Transfer(*this, bytes, std::move(loads), cap);
 }
 
+FlowHandle FluidNetwork::restart(FlowHandle handle, Bytes bytes, sim::Action on_done) {
+  check(bytes.value() >= 0 && std::isfinite(bytes.value()), "a flow has a finite number of bytes",
+        bytes.value());
+  const std::size_t i = handle.var.index();
+  Flow& flow = flows_[i];
+  check(flow.serial == handle.serial && flow.has_ended, "only a flow that just ended is restarted");
+  flow.has_ended = false;
+  flow.bytes_left = bytes.value();
+  flow.settled = engine_->now();
+  flow.serial = next_serial_++;
+  flow.on_done = std::move(on_done);
+  ++running_;
+  aim(i);
+  aim_at_next_completion();
+  return {handle.var, flow.serial};
+}
+
 bool FluidNetwork::is_running(FlowHandle handle) const {
-  return handle.serial != 0 && flows_[handle.var.index()].serial == handle.serial;
+  return handle.serial != 0 && flows_[handle.var.index()].serial == handle.serial &&
+         !flows_[handle.var.index()].has_ended;
 }
 
 void FluidNetwork::withdraw(FlowHandle handle) noexcept {
@@ -122,18 +140,29 @@ void FluidNetwork::ask_for_solve() {
 
 void FluidNetwork::solve() {
   solving_.cancel();
+  for (const VarIndex var : ended_) {
+    if (!flows_[var.index()].has_ended) continue;
+    flows_[var.index()] = {};
+    solver_.remove(var);
+  }
+  ended_.clear();
   for (const MaxMin::Change& change : solver_.solve()) {
     const std::size_t i = change.var.index();
     settle(i);
-    Flow& flow = flows_[i];
-    flow.rate_Bps = solver_.rate(change.var);
-    const Duration left = transfer_time(Bytes(flow.bytes_left), BytesPerSecond(flow.rate_Bps));
-    if (left == forever)
-      completions_.erase(i);
-    else
-      completions_.set(i, add(engine_->now(), left));
+    flows_[i].rate_Bps = solver_.rate(change.var);
+    aim(i);
   }
   aim_at_next_completion();
+}
+
+/// From its bytes left, which are settled, at its rate.
+void FluidNetwork::aim(std::size_t i) {
+  const Duration left =
+      transfer_time(Bytes(flows_[i].bytes_left), BytesPerSecond(flows_[i].rate_Bps));
+  if (left == forever)
+    completions_.erase(i);
+  else
+    completions_.set(i, add(engine_->now(), left));
 }
 
 void FluidNetwork::aim_at_next_completion() {
@@ -149,15 +178,18 @@ void FluidNetwork::complete_due() {
     const std::size_t i = completions_.first();
     completions_.erase(i);
     book(i, flows_[i].bytes_left);
-    solver_.remove(VarIndex(i));
-    Flow done = std::exchange(flows_[i], {});
+    flows_[i].settled = engine_->now();
+    flows_[i].has_ended = true;
+    ended_.push_back(VarIndex(i));
+    Transfer* const transfer = std::exchange(flows_[i].transfer, nullptr);
+    sim::Action on_done = std::exchange(flows_[i].on_done, {});
     --running_;
     ask_for_solve();
-    if (done.transfer != nullptr) {
-      done.transfer->flow_ = {};
-      done.transfer->complete();
-    } else if (done.on_done) {
-      done.on_done();
+    if (transfer != nullptr) {
+      transfer->flow_ = {};
+      transfer->complete();
+    } else if (on_done) {
+      on_done();
     }
   }
   aim_at_next_completion();

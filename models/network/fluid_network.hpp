@@ -79,6 +79,9 @@ class FluidNetwork {
   /// Moves `bytes` per unit of weight over the links, then calls `on_done` once.
   FlowHandle start(Bytes bytes, std::span<const Load> loads, sim::Action on_done,
                    BytesPerSecond cap = unlimited);
+  /// Moves `bytes` once more over the links of a flow that has just ended, in this same instant
+  /// (from its `on_done`, say), and then calls `on_done`. Its rate stays: this costs no solve.
+  FlowHandle restart(FlowHandle flow, Bytes bytes, sim::Action on_done);
   /// What moved stays counted; `on_done` is not called. Nothing happens if the flow has ended.
   void withdraw(FlowHandle flow) noexcept;
   Transfer transfer(Bytes bytes, std::vector<Load> loads, BytesPerSecond cap = unlimited);
@@ -102,6 +105,7 @@ class FluidNetwork {
     double rate_Bps = 0;
     Time settled{};
     std::uint64_t serial = 0;  // 0: none
+    bool has_ended = false;    // its variable waits for a restart until the next solve
     sim::Action on_done;
     Transfer* transfer = nullptr;
   };
@@ -116,6 +120,7 @@ class FluidNetwork {
   void book(std::size_t index, double bytes);
   void ask_for_solve();
   void solve();
+  void aim(std::size_t index);
   void aim_at_next_completion();
   void complete_due();
   std::string describe_flow(FlowHandle flow) const;
@@ -127,6 +132,7 @@ class FluidNetwork {
   std::vector<Flow> flows_;  // by variable
   CompletionHeap<Time> completions_;
   std::size_t running_ = 0;
+  std::vector<VarIndex> ended_;  // since the last solve
   std::uint64_t next_serial_ = 1;
   sim::Timer completion_;
   sim::Timer solving_;

@@ -57,10 +57,10 @@ Problems check_raw_flows(const std::vector<RawLink>& links, const std::vector<Ra
 
 RawFlowResult run_raw_flows(const std::vector<RawLink>& links, const std::vector<RawFlow>& flows) {
   FlowTimeline line;
-  std::unordered_map<std::uint64_t, std::size_t> link_rows;
+  std::unordered_map<std::uint64_t, std::uint32_t> link_rows;
   for (std::size_t i = 0; i < links.size(); ++i) {
     line.add_link(links[i].capacity_Bps);
-    link_rows.emplace(links[i].id, i);
+    link_rows.emplace(links[i].id, static_cast<std::uint32_t>(i));
   }
 
   RawFlowResult result;
@@ -78,8 +78,16 @@ RawFlowResult run_raw_flows(const std::vector<RawLink>& links, const std::vector
   std::stable_sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
     return flows[a].start_s < flows[b].start_s;
   });
+  // What starts together, as in an exchange of all with all, needs room at once.
+  std::size_t together = 0, loads_together = 0;
+  for (const std::size_t i : by_start) {
+    if (flows[i].start_s > flows[by_start[0]].start_s) break;
+    ++together;
+    loads_together += flows[i].route.size();
+  }
+  line.reserve(links.size(), together, loads_together);
 
-  std::vector<std::size_t> flow_of;  // by variable
+  std::vector<std::size_t> flow_of(together);  // by variable
   std::vector<Load> loads;
   std::size_t next = 0;
   for (;;) {

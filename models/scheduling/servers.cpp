@@ -34,8 +34,14 @@ ServerPool::ServerPool(sim::Engine& engine, sim::Recorder& recorder, PoolShape s
     servers_[i].state = is_spare ? State::spare : State::unallocated;
     (is_spare ? spare_ : unallocated_).insert(HostId(i));
   }
-  counts_ = {shape_.servers, shape_.gpus_per_server, shape_.nics_per_server,
-             std::int64_t(leaf_servers_.size())};
+  if (!shape_.leaf_servers.empty()) leaf_servers_ = shape_.leaf_servers;
+  counts_ = {shape_.servers,
+             shape_.gpus_per_server,
+             shape_.nics_per_server,
+             std::int64_t(leaf_servers_.size()),
+             0,
+             0,
+             nullptr};
 }
 
 void ServerPool::attach(FailureClocks& clocks) {
@@ -44,9 +50,12 @@ void ServerPool::attach(FailureClocks& clocks) {
 }
 
 std::int64_t ServerPool::leaves_of(std::span<const HostId> servers) const {
-  std::set<std::uint32_t> leaves;
-  for (const HostId server : servers) leaves.insert(shape_.leaf[server.index()]);
-  return std::int64_t(leaves.size());
+  std::vector<bool> is_asked(servers_.size(), false);
+  for (const HostId server : servers) is_asked[server.index()] = true;
+  return std::count_if(leaf_servers_.begin(), leaf_servers_.end(), [&](const auto& on_leaf) {
+    return std::any_of(on_leaf.begin(), on_leaf.end(),
+                       [&](HostId server) { return is_asked[server.index()]; });
+  });
 }
 
 // --- failures ------------------------------------------------------------------------------------

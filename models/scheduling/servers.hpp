@@ -67,7 +67,10 @@ struct PoolShape {
   std::int64_t nics_per_server = 8;
   std::int64_t spares = 0;
   std::vector<std::uint32_t> leaf = {};  // of each server; empty: all on leaf 0
-  std::vector<std::uint32_t> pod = {};   // of each server; empty: all in pod 0
+  /// Servers that a leaf switch takes off the network, by leaf; empty: those of `leaf`. With rails
+  /// a server is on several.
+  std::vector<std::vector<HostId>> leaf_servers = {};
+  std::vector<std::uint32_t> pod = {};  // of each server; empty: all in pod 0
 };
 
 class ServerPool {

@@ -32,8 +32,9 @@ namespace trainyard::models {
 /// One direction of one boundary: seconds of the transfer of each replica; `no_path` names those
 /// that have none.
 struct BoundaryTimes {
-  std::vector<double> seconds;  // [replica]
-  std::vector<int> no_path;     // replicas cut off
+  std::vector<double> seconds;                                 // [replica]
+  std::vector<int> no_path;                                    // replicas cut off
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  // first GPUs at both ends
 };
 
 class BoundaryTraffic {
@@ -53,17 +54,36 @@ class BoundaryTraffic {
   void add_bytes(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
                  double transfers, std::vector<double>& bytes);
 
-  /// Forgets everything: after links failed or came back.
+  /// Who puts bytes on which of these links in `transfers` transfers of every replica: calls
+  /// f(link, from, to, bytes).
+  template <class F>
+  void for_each_user(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
+                     double transfers, const std::vector<bool>& links, F&& f) {
+    for (int replica = 0; replica < plan_.data; ++replica)
+      for (const auto& [link, weight] : pair(servers, replica, from_stage, to_stage).loads)
+        if (links[link.index()])
+          f(link, gpu_of(servers, replica, 0, from_stage), gpu_of(servers, replica, 0, to_stage),
+            weight * bytes_per_rank_ / router_.flows_of_pair() * transfers);
+  }
+  bool uses(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
+            const std::vector<bool>& links);
+
+  /// Forgets what depends on these links, by link: after they failed, came back or changed their
+  /// rate.
+  void forget(const std::vector<bool>& links);
   void clear();
 
  private:
   struct Pair {
-    LinkLoads loads;       // empty: there is no path
-    double latency_s = 0;  // of the path: switches and cables
+    LinkLoads loads;         // empty: there is no path
+    double latency_s = 0;    // of the path: switches and cables
+    bool is_detour = false;  // made while something was down: any change may change it
   };
   /// The transfer of one replica. Kept by the GPUs at both ends.
   const Pair& pair(std::span<const topologies::HostId> servers, int replica, int from_stage,
                    int to_stage);
+  topologies::GpuId gpu_of(std::span<const topologies::HostId> servers, int replica, int tensor,
+                           int stage) const;
   BoundaryTimes solve(std::span<const topologies::HostId> servers, int from_stage, int to_stage);
 
   const Plan& plan_;

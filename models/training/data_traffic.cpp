@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "models/network/collectives/alone.hpp"
 #include "sim/check.hpp"
@@ -38,14 +39,17 @@ DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> ser
     const int rank = plan_.rank_of({.tensor = tensor, .data = data, .pipeline = stage});
     return fabric.gpu(servers[std::size_t(rank / server_.gpus)], std::size_t(rank % server_.gpus));
   };
+  Ring ring;
   // What one server of the ring sends to the next: every channel of every tensor-parallel rank's
   // group.
   const auto edge = [&](int from, int to) -> const Edge& {
-    const std::pair<std::uint64_t, std::uint64_t> key{gpu_of(0, from * group_members_).index(),
-                                                      gpu_of(0, to * group_members_).index()};
+    const EdgeKey key{gpu_of(0, from * group_members_).index(),
+                      gpu_of(0, to * group_members_).index()};
+    ring.edges.push_back(key);
     auto found = edges_.find(key);
     if (found == edges_.end()) {
       Edge made;
+      made.is_detour = router_.state().is_changed();
       bool connected = true;
       made.loads = links_.collect([&](auto&& add) {
         for (int tensor = 0; tensor < plan_.tensor; ++tensor)
@@ -63,7 +67,6 @@ DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> ser
     }
     return found->second;
   };
-  Ring ring;
   std::vector<const Edge*> edges;
   for (int server = 0; group_servers_ > 1 && server < group_servers_; ++server) {
     edges.push_back(&edge(server, (server + 1) % group_servers_));
@@ -88,7 +91,7 @@ DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> ser
 }
 
 bool DataTraffic::place(std::span<const topologies::HostId> servers) {
-  bool connected = true;
+  bool connected = true, is_new = false;
   if (plan_.data < 2) return true;
   const int stage_ranks = plan_.tensor * plan_.data;
   std::vector<std::uint32_t> of_stage;
@@ -102,17 +105,19 @@ bool DataTraffic::place(std::span<const topologies::HostId> servers) {
     if (ring.servers != of_stage) {
       ring = make_ring(servers, stage);
       ring.servers = of_stage;
+      is_new = true;
     }
     connected &= ring.connected;
   }
-  if (connected) make_solver();
+  if (is_new) fabric_.reset();
+  if (connected && !fabric_) make_solver();
   return connected;
 }
 
 void DataTraffic::make_solver() {
   std::vector<const LinkLoads*> loads;
   for (const Ring& ring : rings_) loads.push_back(&ring.loads);
-  fabric_ = std::make_unique<FabricSolver>(router_, server_);
+  fabric_ = std::make_unique<FabricSolver>(router_, server_, links_);
   vars_ = fabric_->add_together(loads);
   for (const FabricSolver::Added& added : vars_) fabric_->solver().set_capacity(added.own, 0.0);
   fabric_->solver().solve();
@@ -199,6 +204,37 @@ std::vector<double> DataTraffic::steady_s(double bytes) {
 void DataTraffic::add_bytes(int stage, double bytes, std::vector<double>& by_link) const {
   for (const auto& [link, weight] : rings_[std::size_t(stage)].loads)
     by_link[link.index()] += weight * bytes_of_flow(bytes);
+}
+
+bool DataTraffic::uses(const std::vector<bool>& links) const {
+  return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& ring) {
+    return std::any_of(ring.loads.begin(), ring.loads.end(),
+                       [&](const auto& load) { return links[load.first.index()]; });
+  });
+}
+
+std::optional<std::pair<topologies::GpuId, topologies::GpuId>> DataTraffic::cut_pair() const {
+  for (const Ring& ring : rings_)
+    for (const EdgeKey& key : ring.edges)
+      if (edges_.at(key).loads.empty())
+        return std::pair(topologies::GpuId(key.first), topologies::GpuId(key.second));
+  return {};
+}
+
+void DataTraffic::forget(const std::vector<bool>& links) {
+  std::set<EdgeKey> forgotten;
+  for (auto at = edges_.begin(); at != edges_.end();) {
+    const Edge& edge = at->second;
+    const bool depends =
+        edge.is_detour || std::any_of(edge.loads.begin(), edge.loads.end(),
+                                      [&](const auto& load) { return links[load.first.index()]; });
+    if (depends) forgotten.insert(at->first);
+    at = depends ? edges_.erase(at) : std::next(at);
+  }
+  for (Ring& ring : rings_)
+    if (std::any_of(ring.edges.begin(), ring.edges.end(),
+                    [&](const EdgeKey& key) { return forgotten.contains(key); }))
+      ring = Ring{};
 }
 
 void DataTraffic::clear() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -58,20 +59,44 @@ class DataTraffic {
   /// Adds what a collective of `bytes` (S) of `stage` moves, by link.
   void add_bytes(int stage, double bytes, std::vector<double>& by_link) const;
 
-  /// Forgets everything: after links failed or came back.
+  /// Who puts bytes on which of these links in a collective of `bytes` of `stage`: calls
+  /// f(link, from, to, bytes). What the members of one server pass on to each other is not named.
+  template <class F>
+  void for_each_user(int stage, double bytes, const std::vector<bool>& links, F&& f) const {
+    for (const EdgeKey& key : rings_[std::size_t(stage)].edges)
+      for (const auto& [link, weight] : edges_.at(key).loads)
+        if (links[link.index()])
+          f(link, topologies::GpuId(key.first), topologies::GpuId(key.second),
+            weight * bytes_of_flow(bytes));
+  }
+  template <class F>
+  void for_each_load(int stage, double bytes, F&& f) const {
+    for (const auto& [link, weight] : rings_[std::size_t(stage)].loads)
+      f(link, weight * bytes_of_flow(bytes));
+  }
+  bool uses(const std::vector<bool>& links) const;
+  /// The first pair of GPUs without a path, after place() said that there is one.
+  std::optional<std::pair<topologies::GpuId, topologies::GpuId>> cut_pair() const;
+
+  /// Forgets what depends on these links, by link: after they failed, came back or changed their
+  /// rate.
+  void forget(const std::vector<bool>& links);
   void clear();
 
  private:
+  using EdgeKey = std::pair<std::uint64_t, std::uint64_t>;  // first GPU at both ends
   struct Ring {
     std::vector<std::uint32_t> servers;  // of the stage
     LinkLoads loads;
+    std::vector<EdgeKey> edges;
     bool connected = true;
     double path_latency_s = 0;  // of its longest edge: every step waits for it
   };
   /// From one server of a ring to the next.
   struct Edge {
-    LinkLoads loads;       // empty: there is no path
-    double latency_s = 0;  // switches and cables
+    LinkLoads loads;         // empty: there is no path
+    double latency_s = 0;    // switches and cables
+    bool is_detour = false;  // made while something was down: any change may change it
   };
   Ring make_ring(std::span<const topologies::HostId> servers, int stage);
   double bytes_of_flow(double bytes) const;
@@ -88,8 +113,7 @@ class DataTraffic {
   std::vector<Ring> rings_;                // by stage
   std::unique_ptr<FabricSolver> fabric_;   // of the present placement
   std::vector<FabricSolver::Added> vars_;  // by stage
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Edge>
-      edges_;  // loads of one server pair, by first GPU of each
+  std::map<EdgeKey, Edge> edges_;
 };
 
 }  // namespace trainyard::models

@@ -14,8 +14,9 @@ using sim::Process;
 using topologies::HostId;
 
 std::string_view name_of(JobState state) {
-  constexpr std::string_view names[] = {"queued",    "starting",  "loading", "training", "saving",
-                                        "detecting", "replacing", "waiting", "done"};
+  constexpr std::string_view names[] = {"queued",    "starting",  "loading",   "training",
+                                        "saving",    "detecting", "replacing", "waiting",
+                                        "rerouting", "cut off",   "done"};
   return names[static_cast<std::size_t>(state)];
 }
 
@@ -59,7 +60,15 @@ Process Job::run() {
 
 Process Job::train_until_due() {
   for (;;) {
-    if (is_profile_stale_ || setup_.every_step) use_profile();
+    if (engine_.now() < converged_at_) {
+      enter(JobState::rerouting);
+      co_await any_of(engine_, engine_.until(converged_at_), pace_);
+      continue;
+    }
+    if ((is_profile_stale_ || setup_.every_step) && !use_profile()) {
+      co_await pace_.wait();
+      continue;
+    }
     enter(JobState::training);
     const std::int64_t steps =
         setup_.every_step ? std::min<std::int64_t>(steps_to_go(), 1) : steps_to_go();
@@ -189,6 +198,24 @@ void Job::on_granted(HostId server, HostId instead_of) {
   if (held_ == servers_needed_) complete_.notify_all();
 }
 
+void Job::on_links_changed(const LinksChanged& change) {
+  const bool is_on_fabric = state_ == JobState::training || state_ == JobState::saving ||
+                            state_ == JobState::rerouting || state_ == JobState::cut_off;
+  const bool is_hit =
+      is_on_fabric && held_ == servers_needed_ && steps_.uses(placement(), change.links);
+  steps_.links_changed(change.links);
+  if (!is_on_fabric) return;  // it asks for its profile when it starts
+  settle();
+  if (change.is_lost && is_hit) {
+    ++reroutes_;
+    converged_at_ = add(engine_.now(), setup_.convergence);
+    recorder_.event(engine_.now(), Phase::failure, reroute_, subject_, change.event,
+                    to_seconds(setup_.convergence));
+  }
+  if (change.is_lost && !is_hit) return;
+  refresh_profile();
+}
+
 void Job::refresh_profile() {
   is_profile_stale_ = true;
   pace_.notify_all();
@@ -238,7 +265,9 @@ Job::Job(sim::Engine& engine, sim::Recorder& recorder, ServerPool& pool, SharedS
       save_began_(recorder.kind("save began", "step")),
       save_complete_(recorder.kind("save complete", "step")),
       save_lost_(recorder.kind("save lost", "step")),
-      done_(recorder.kind("job done", "step")) {
+      done_(recorder.kind("job done", "step")),
+      reroute_(recorder.kind("job traffic rerouted", "s")),
+      cut_(recorder.kind("job cut off", "")) {
   check(setup_.spec.gpus > 0, "a job has GPUs", setup_.spec.gpus);
   open_segment();
   life_ = engine_.spawn(setup_.name, life());
@@ -285,6 +314,10 @@ void Job::settle() {
     case JobState::waiting:
       ledger_.add(Account::waiting_for_nodes, used, d);
       break;
+    case JobState::rerouting:
+    case JobState::cut_off:
+      ledger_.add(Account::down_connected, used, d);
+      break;
     case JobState::done:
       check(false, "a job that is done holds nothing", held_);
   }
@@ -307,12 +340,18 @@ void Job::close_segment() {
   if (row.end == row.start && row.steps == 0) segments_.pop_back();
 }
 
-void Job::use_profile() {
+/// False: the step cannot run.
+bool Job::use_profile() {
   is_profile_stale_ = false;
   const StepProfile& now = steps_.profile(placement());
+  if (!now.cut_off.empty()) {
+    stand_cut_off(now);
+    return false;
+  }
+  cut_off_by_.clear();
   if (!profiles_.empty() && profiles_[profile_] == &now) {
     progress_.set_profile(now);
-    return;
+    return true;
   }
   if (state_ == JobState::training) close_segment();
   const auto known = std::find(profiles_.begin(), profiles_.end(), &now);
@@ -320,6 +359,17 @@ void Job::use_profile() {
   if (known == profiles_.end()) profiles_.push_back(&now);
   progress_.set_profile(now);
   if (state_ == JobState::training) open_segment();
+  return true;
+}
+
+void Job::stand_cut_off(const StepProfile& profile) {
+  enter(JobState::cut_off);
+  if (cut_off_by_.empty()) {
+    ++cuts_;
+    note(cut_, 0);
+  }
+  cut_off_by_ = profile.cut_off;
+  is_cut_for_good_ = profile.is_cut_for_good;
 }
 
 Placement Job::placement() const {
@@ -455,6 +505,8 @@ std::string Job::state_text() const {
            std::to_string(servers_needed_) + " servers; " + std::to_string(pool_.spare_servers()) +
            " spare, " + std::to_string(pool_.unallocated_servers()) + " unallocated, " +
            std::to_string(pool_.down_servers()) + " down";
+  if (state_ == JobState::cut_off)
+    return (is_cut_for_good_ ? "stalled: " : "cut off: ") + cut_off_by_;
   return "running";
 }
 
@@ -480,6 +532,8 @@ JobStats Job::stats() const {
   s.interruptions = std::int64_t(interruptions_.size());
   if (s.interruptions > 0) s.mtbi_s = to_seconds(s.wall) / double(s.interruptions);
   for (const InterruptionRow& row : interruptions_) ++s.interruptions_by_class[row.cls->name];
+  s.reroutes = reroutes_;
+  s.cuts = cuts_;
   for (const CheckpointRow& row : checkpoints_) {
     s.checkpoints += row.complete.has_value();
     s.saves_lost += row.is_lost;

@@ -25,6 +25,9 @@
 ///                  ^                        |  a crash or hang, or a slow member is found
 ///                  +-- [waiting] <- [replacing] <- detecting
 ///
+/// When the fabric fails it stands still until routing has converged (rerouting), or, with no path
+/// left, until the fabric is repaired (cut_off).
+///
 /// While it trains, progress is linear (progress.hpp), so an undisturbed stretch between two saves
 /// is one event however many steps it has. What a failure costs: the steps since the last complete
 /// checkpoint (lost_work), the time until somebody knows (detection), replacement, start-up and
@@ -44,6 +47,8 @@ enum class JobState : std::uint8_t {
   detecting,
   replacing,
   waiting,
+  rerouting,
+  cut_off,
   done
 };
 std::string_view name_of(JobState state);
@@ -53,6 +58,7 @@ struct JobSetup {
   std::size_t number = 0;  // order among the jobs of a run; each has its own
   JobSpec spec;
   Bytes checkpoint_size;    // checkpoint_size(spec.checkpoint, parameters)
+  Duration convergence{};   // of routing, after a failure in the fabric
   bool every_step = false;  // one engine event a step, each asking for its profile: the slow twin
 };
 
@@ -95,9 +101,11 @@ struct JobStats {
   std::int64_t checkpoints = 0;  // complete
   std::int64_t saves_lost = 0;   // interrupted
   std::int64_t saves_late = 0;   // waited for the one before them: saves pile up
+  std::int64_t reroutes = 0;     // times that traffic of the job moved to other paths
+  std::int64_t cuts = 0;         // times that it had no path
 };
 
-class Job final : public ServerHolder {
+class Job final : public ServerHolder, public FabricUser {
  public:
   /// `store` may be null if the job never saves.
   Job(sim::Engine& engine, sim::Recorder& recorder, ServerPool& pool, SharedStore* store,
@@ -109,6 +117,7 @@ class Job final : public ServerHolder {
   std::size_t number() const override { return setup_.number; }
   void on_strike(const Strike& strike) override;
   void on_granted(topologies::HostId server, topologies::HostId instead_of) override;
+  void on_links_changed(const LinksChanged& change) override;
 
   /// What a step depends on changed (a link, a clock, other traffic): ask for the profile again.
   void refresh_profile();
@@ -168,7 +177,8 @@ class Job final : public ServerHolder {
   void settle();
   void open_segment();
   void close_segment();
-  void use_profile();
+  bool use_profile();
+  void stand_cut_off(const StepProfile& profile);
   std::int64_t steps_to_go() const;
   bool is_done() const;
   bool must_stop() const;
@@ -210,6 +220,11 @@ class Job final : public ServerHolder {
   std::vector<std::size_t>
       unresumed_;  // interruptions that are dealt with, but training does not go on yet
   bool is_draining_ = false;
+  Time converged_at_{};     // traffic stands still until then
+  std::string cut_off_by_;  // while there is no path
+  bool is_cut_for_good_ = false;
+  std::int64_t reroutes_ = 0;
+  std::int64_t cuts_ = 0;
   std::optional<Time> first_start_;
   std::optional<Time> ended_;
   Duration lost_time_{};
@@ -229,7 +244,7 @@ class Job final : public ServerHolder {
   sim::SubjectId subject_;
   sim::EventIndex cause_;  // of what happens next
   sim::KindId placed_, interrupted_, found_, let_go_, starting_, resumed_, save_began_,
-      save_complete_, save_lost_, done_;
+      save_complete_, save_lost_, done_, reroute_, cut_;
 };
 
 }  // namespace trainyard::models

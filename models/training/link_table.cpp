@@ -4,6 +4,17 @@
 
 namespace trainyard::models {
 
+topologies::GpuId relay_of(const topologies::Router& router, topologies::GpuId from,
+                           topologies::GpuId to) {
+  const topologies::Fabric& fabric = router.fabric();
+  if (router.is_wired(fabric.nic_of(from), fabric.nic_of(to))) return from;
+  for (int local = 0; local < fabric.servers().gpus; ++local) {
+    const topologies::GpuId relay = fabric.gpu(fabric.host_of(from), std::size_t(local));
+    if (router.is_wired(fabric.nic_of(relay), fabric.nic_of(to))) return relay;
+  }
+  return from;
+}
+
 double connection_latency_s(const topologies::Router& router, topologies::GpuId from,
                             topologies::GpuId to, std::uint64_t label) {
   const topologies::Fabric& fabric = router.fabric();
@@ -11,7 +22,7 @@ double connection_latency_s(const topologies::Router& router, topologies::GpuId 
   if (fabric.host_of(from) == fabric.host_of(to))
     fabric.scale_up_path(from, to, path);
   else
-    router.path(fabric.nic_of(from), fabric.nic_of(to), label, path);
+    router.path(fabric.nic_of(relay_of(router, from, to)), fabric.nic_of(to), label, path);
   return to_seconds(router.latency(path));
 }
 
@@ -20,41 +31,45 @@ double FabricSolver::capacity_Bps(topologies::LinkId link) const {
   return router_.state().capacity(link).value() * (inside ? scale_up_efficiency_ : nic_efficiency_);
 }
 
-LinkIndex FabricSolver::index(topologies::LinkId link) {
-  if (of_.empty()) of_.resize(router_.fabric().links().size());
-  LinkIndex& known = of_[link.index()];
-  if (!known.is_valid()) known = solver_.add_link(capacity_Bps(link));
-  return known;
-}
-
 std::vector<FabricSolver::Added> FabricSolver::add_together(
     std::span<const LinkLoads* const> variables) {
-  // No rate can pass the share of the most loaded link of its own: limit = min C/w. A link that can
-  // carry all its users at their limits never binds and is left out; the set of possible rates is
-  // the same without it, and with it the max-min rates.
-  std::vector<double> limit_Bps(variables.size(), 0.0);
-  std::vector<double> most_Bps(router_.fabric().links().size(), 0.0);
-  for (std::size_t v = 0; v < variables.size(); ++v) {
-    if (!variables[v]) continue;
-    double limit = MaxMin::unlimited;
-    for (const auto& [link, weight] : *variables[v])
-      limit = std::min(limit, capacity_Bps(link) / weight);
-    limit_Bps[v] = limit;
-    for (const auto& [link, weight] : *variables[v]) most_Bps[link.index()] += weight * limit;
-  }
-  constexpr double rounding = 1 - 1e-12;  // a link full to the last bit is kept
+  check(solver_.links() == 0, "all variables of a fabric's solver are added together");
   std::vector<Added> added(variables.size());
-  std::vector<Load> binding;
-  for (std::size_t v = 0; v < variables.size(); ++v) {
-    if (!variables[v]) continue;
-    binding.clear();
-    for (const auto& [link, weight] : *variables[v])
-      if (most_Bps[link.index()] > capacity_Bps(link) * rounding)
-        binding.push_back(Load{index(link), weight});
-    const LinkIndex own = solver_.add_link(limit_Bps[v]);
-    binding.push_back(Load{own, 1.0});
-    added[v] = {solver_.add(binding), own, limit_Bps[v]};
-  }
+  table_.with_numbers(variables, [&](const std::vector<topologies::LinkId>& links, auto number_of) {
+    std::vector<double> capacity(links.size());
+    for (std::size_t l = 0; l < links.size(); ++l) capacity[l] = capacity_Bps(links[l]);
+    // No rate can pass the share of the most loaded link of its own: limit = min C/w. A link that
+    // can carry all its users at their limits never binds and is left out; the set of possible
+    // rates is the same without it, and with it the max-min rates.
+    std::vector<double> limit(variables.size(), 0.0);
+    std::vector<double> most(links.size(), 0.0);
+    for (std::size_t v = 0; v < variables.size(); ++v) {
+      if (!variables[v]) continue;
+      limit[v] = MaxMin::unlimited;
+      for (const auto& [link, weight] : *variables[v])
+        limit[v] = std::min(limit[v], capacity[number_of(link)] / weight);
+      for (const auto& [link, weight] : *variables[v]) most[number_of(link)] += weight * limit[v];
+    }
+    std::size_t loads = variables.size();
+    for (const LinkLoads* variable : variables) loads += variable ? variable->size() : 0;
+    solver_.reserve(links.size() + variables.size(), variables.size(), loads);
+    constexpr double rounding = 1 - 1e-12;  // a link full to the last bit is kept
+    std::vector<LinkIndex> of_solver(links.size());
+    std::vector<Load> binding;
+    for (std::size_t v = 0; v < variables.size(); ++v) {
+      if (!variables[v]) continue;
+      binding.clear();
+      for (const auto& [link, weight] : *variables[v]) {
+        const std::uint32_t l = number_of(link);
+        if (most[l] <= capacity[l] * rounding) continue;
+        if (!of_solver[l].is_valid()) of_solver[l] = solver_.add_link(capacity[l]);
+        binding.push_back(Load{of_solver[l], weight});
+      }
+      const LinkIndex own = solver_.add_link(limit[v]);
+      binding.push_back(Load{own, 1.0});
+      added[v] = {solver_.add(binding), own, limit[v]};
+    }
+  });
   return added;
 }
 

@@ -43,11 +43,36 @@ class LinkTable {
     return loads;
   }
 
+  /// The links of these loads, each once, in the order in which they are first met; then
+  /// `use(links, number_of)`, where number_of(link) is the place of a link in that list.
+  template <class Use>
+  void with_numbers(std::span<const LinkLoads* const> variables, Use&& use) {
+    check(!is_collecting_, "a link table does one thing at a time");
+    is_collecting_ = true;
+    std::vector<topologies::LinkId> links;
+    for (const LinkLoads* loads : variables)
+      if (loads)
+        for (const auto& [link, weight] : *loads)
+          if (slot_[link.index()] == none) {
+            slot_[link.index()] = static_cast<std::uint32_t>(links.size());
+            links.push_back(link);
+          }
+    use(links, [this](topologies::LinkId link) { return slot_[link.index()]; });
+    for (const topologies::LinkId link : links) slot_[link.index()] = none;
+    is_collecting_ = false;
+  }
+
  private:
   static constexpr std::uint32_t none = 0xffffffffu;
   std::vector<std::uint32_t> slot_;
   bool is_collecting_ = false;
 };
+
+/// The GPU of the sender's server by whose adapter a connection leaves: the sender itself, or, if
+/// its adapter is on a rail that does not lead to the receiver's (rail-only fabrics), the first
+/// whose does (NCCL's PXN). The sender if there is none.
+topologies::GpuId relay_of(const topologies::Router& router, topologies::GpuId from,
+                           topologies::GpuId to);
 
 /// What one connection between two GPUs puts on links: `add(link, weight)`. Inside a server it goes
 /// over the scale-up switch, in as many flows as a connection over the fabric has, so that one
@@ -56,10 +81,12 @@ template <class Add>
 bool add_connection(const topologies::Router& router, topologies::GpuId from, topologies::GpuId to,
                     std::uint64_t label, Add&& add) {
   const topologies::Fabric& fabric = router.fabric();
-  if (fabric.host_of(from) != fabric.host_of(to))
-    return router.for_each_load(fabric.nic_of(from), fabric.nic_of(to), label, 1.0, add);
+  const bool leaves = fabric.host_of(from) != fabric.host_of(to);
+  const topologies::GpuId relay = leaves ? relay_of(router, from, to) : to;
+  if (leaves && !router.for_each_load(fabric.nic_of(relay), fabric.nic_of(to), label, 1.0, add))
+    return false;
   std::vector<topologies::LinkId> inside;
-  fabric.scale_up_path(from, to, inside);
+  fabric.scale_up_path(from, relay, inside);
   for (const topologies::LinkId link : inside) add(link, double(router.flows_of_pair()));
   return true;
 }
@@ -72,8 +99,9 @@ double connection_latency_s(const topologies::Router& router, topologies::GpuId 
 /// `efficiency` (what protocols leave of the line rate).
 class FabricSolver {
  public:
-  FabricSolver(const topologies::Router& router, const ServerSpec& server)
+  FabricSolver(const topologies::Router& router, const ServerSpec& server, LinkTable& table)
       : router_(router),
+        table_(table),
         nic_efficiency_(server.nic.efficiency),
         scale_up_efficiency_(server.gpu.calibration.scale_up_efficiency) {}
 
@@ -87,18 +115,16 @@ class FabricSolver {
     double own_Bps = 0;
   };
   /// One variable for each; an empty place (null) gets none. Links that cannot bind are left out,
-  /// so the solver stays small.
+  /// so the solver stays small. Once.
   std::vector<Added> add_together(std::span<const LinkLoads* const> variables);
   MaxMin& solver() { return solver_; }
-  /// The solver's link for one of the fabric.
-  LinkIndex index(topologies::LinkId link);
 
  private:
   const topologies::Router& router_;
+  LinkTable& table_;
   double nic_efficiency_;
   double scale_up_efficiency_;
   MaxMin solver_;
-  std::vector<LinkIndex> of_;  // by fabric link
 };
 
 }  // namespace trainyard::models

@@ -34,8 +34,9 @@
 ///     p.part(StepPart::bubble), …
 ///
 /// Profiles are kept under what they depend on and nothing else: the servers in rank order (their
-/// leaves, if paths are sprayed on an intact fabric) and the slow GPUs. A replaced server costs its
-/// own paths, one replica's play and one small solve. Page: docs/models/step.md.
+/// leaves, if paths are sprayed on an intact fabric), the slow GPUs, and what of the fabric is not
+/// as built. A replaced server costs its own paths, one replica's play and one small solve; a link
+/// that fails, the paths that ran over it. Page: docs/models/step.md.
 namespace trainyard::models {
 
 class StepModel final : public StepSource {
@@ -45,7 +46,11 @@ class StepModel final : public StepSource {
   StepModel(const JobSpec& job, const ServerSpec& server, const topologies::Router& router);
 
   const StepProfile& profile(const Placement& placement) override;
-  void links_changed();
+  bool uses(const Placement& placement, std::span<const topologies::LinkId> links) override;
+  void links_changed(std::span<const topologies::LinkId> links) override;
+
+  /// What the step sends between adapters, bytes a step: the traffic that adaptive routing learns.
+  std::vector<topologies::Demand> demands(const Placement& placement) const;
 
   /// The step with compute 20 times faster and 20 times slower than calibrated: what measured_step
   /// can lie between. Leaves the model as it was.
@@ -58,6 +63,7 @@ class StepModel final : public StepSource {
   std::uint64_t reused() const { return reused_; }
 
  private:
+  static constexpr double parameter_bytes = 2;  // gathered in BF16
   struct Replica {
     std::vector<double> speed;               // by stage
     std::vector<double> forward_transfer_s;  // by boundary
@@ -77,6 +83,20 @@ class StepModel final : public StepSource {
 
   std::vector<std::uint32_t> key(const Placement& placement) const;
   StepProfile compute(const Placement& placement, bool detailed);
+  std::string cut_off(const Placement& placement, bool& is_for_good);
+  void name_users(const Placement& placement, std::vector<LinkUse>& uses);
+  /// Calls f(from stage, to stage, transfers of one replica in a step) for both directions.
+  template <class F>
+  void for_each_transfer(F&& f) const {
+    for (int s = 0; plan_.pipeline > 1 && s < plan_.pipeline; ++s) {
+      const int next = (s + 1) % plan_.pipeline;
+      if (transfers_after(s) == 0) continue;
+      f(s, next, transfers_after(s));
+      f(next, s, transfers_after(s));
+    }
+  }
+  double data_volume(int stage) const;
+  double transfers_after(int stage) const;
   Times times(const Placement& placement);
   std::vector<Replica> replicas(const Placement& placement);
   PipelineInput pipeline_input(const Replica& replica) const;
@@ -104,7 +124,7 @@ class StepModel final : public StepSource {
   bool is_calibrated_ = false;
   std::vector<double> fsdp_forward_s_,
       fsdp_backward_s_;  // exposed, by stage and chunk, of one micro-batch
-  std::map<std::vector<std::uint32_t>, std::unique_ptr<StepProfile>> profiles_;
+  std::map<std::vector<std::uint32_t>, std::shared_ptr<const StepProfile>> profiles_;
   std::map<std::pair<Replica, std::size_t>, PipelinePlay> plays_;  // by ready_times_
   std::map<std::vector<double>, std::size_t> ready_times_;  // of parameters; 0: all at the start
   std::uint64_t computed_ = 0;

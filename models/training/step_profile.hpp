@@ -40,11 +40,22 @@ constexpr std::string_view name_of(StepPart part) {
   return names[static_cast<std::size_t>(part)];
 }
 
+/// Who puts bytes on a link: a collective or transfer, and one pair of ranks of it.
+struct LinkUser {
+  std::string what;        // "dp stage 3", "pp stage 3 -> 4"
+  topologies::GpuId from;  // of several that share their servers, the first
+  topologies::GpuId to;
+  double bytes = 0;  // a step
+};
+
 /// Mean load of one link during the step, with who uses it.
 struct LinkUse {
   topologies::LinkId link;
   double utilisation = 0;          // bytes moved / (capacity * step), 0..1
-  std::vector<std::string> users;  // "dp stage 3", "pp stage 3 -> 4"
+  double bytes = 0;                // a step
+  BytesPerSecond capacity{};       // as it is now
+  std::vector<std::string> users;  // each once: "dp stage 3", "pp stage 3 -> 4"
+  std::vector<LinkUser> pairs;     // most bytes first
 };
 
 /// One stretch of the step with constant power of the whole job (GPUs and servers).
@@ -71,6 +82,10 @@ struct StepProfile {
   std::vector<PowerPhase> power;       // the waveform of one step
   StepBounds bounds;
   std::vector<std::string> notes;  // rules that fired, valid-range warnings
+  /// Who has no path, and which failed links cut it; empty: the step runs. Nothing else is valid
+  /// then.
+  std::string cut_off;
+  bool is_cut_for_good = false;  // no repair can help: the fabric has no path
 
   Duration part(StepPart p) const { return parts[static_cast<std::size_t>(p)]; }
 };

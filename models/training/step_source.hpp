@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "models/scheduling/fabric_faults.hpp"
 #include "models/training/step_profile.hpp"
 #include "topologies/fabric.hpp"
 
@@ -31,6 +33,12 @@ class StepSource {
   /// good as long as the source lives; equal steps should be the same object, because a job tells
   /// profiles apart by address.
   virtual const StepProfile& profile(const Placement& placement) = 0;
+
+  /// Whether a step on this placement sends anything over one of these links, as things stood
+  /// before they changed.
+  virtual bool uses(const Placement&, std::span<const topologies::LinkId>) { return false; }
+  /// These links are in another state now: what was derived from them is void.
+  virtual void links_changed(std::span<const topologies::LinkId>) {}
 };
 
 }  // namespace trainyard::models

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/export_csv.hpp"
+#include "analysis/link_loads.hpp"
 #include "analysis/run_reader.hpp"
 #include "tests/analysis/sample_run.hpp"
 
@@ -34,6 +35,7 @@ void read_everything(const std::string& path) {
   run.notice();
   for (const std::string& name : run.series_names()) run.series(name);
   for (const std::string& table : run.table_paths()) run.table(table);
+  link_loads(run, "jobs/llm");
 }
 
 Outcome outcome_of(const std::function<void()>& action) {
@@ -288,6 +290,22 @@ TEST_F(Hostile, ATableWhoseColumnsDiffer) {
   H5Dclose(make("jobs/llm/ledger/extra", H5T_NATIVE_DOUBLE, 99));
   EXPECT_THAT(error_when([](const RunReader& run) { run.table("jobs/llm/ledger"); }),
               HasSubstr("extra"));
+}
+
+TEST_F(Hostile, ATableThatClaimsMoreRowsThanItHas) {
+  // link_loads() trusts what another table says of its length, so what it points at is checked
+  // again when that table is read.
+  const hid_t group = H5Gopen2(file_, "fabric/links", H5P_DEFAULT);
+  const hid_t rows = H5Aopen(group, "rows", H5P_DEFAULT);
+  const std::uint64_t many = ~std::uint64_t{0};
+  H5Awrite(rows, H5T_NATIVE_UINT64, &many);
+  H5Aclose(rows);
+  H5Gclose(group);
+  EXPECT_THAT(error_when([](const RunReader& run) {
+                link_loads(run, "jobs/llm");
+                run.table("fabric/links");
+              }),
+              HasSubstr("another number of rows"));
 }
 
 TEST_F(Hostile, AnUnknownVersionOrState) {

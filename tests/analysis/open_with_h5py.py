@@ -47,6 +47,22 @@ def check_ledger(file):
     assert list(ledger["account"][:2]) == ["useful", "bubble"]
 
 
+def check_links(file):
+    """The busiest link of each distinct step, and who loads it most."""
+    loads = table(file["jobs/llm/link_loads"])
+    users = table(file["jobs/llm/link_users"])
+    links = table(file["fabric/links"])
+    busiest = loads.loc[loads.groupby("profile")["utilisation"].idxmax()]
+    worst = busiest.merge(users, on=["profile", "link"], suffixes=("", "_of_user")).groupby("profile").first()
+    assert list(worst["name"]) == ["leaf-0 -> spine-1"] * 2
+    assert list(worst["share"]) == [0.75, 0.75] and worst["user"][0].startswith("llm: dp stage 0, node-0/gpu-0")
+    assert list(links["name"][busiest["link"]]) == list(busiest["name"])
+    assert worst["capacity"][1] == links["capacity"][1] / 2, "degraded in the second step"
+    assert text(file["jobs/llm/link_loads/capacity"].attrs["units"]) == "B/s"
+    steps = table(file["jobs/llm/step_profiles"])["step_ns"][loads["profile"]].to_numpy() * 1e-9
+    assert abs(loads["utilisation"] - loads["bytes"] / (loads["capacity"] * steps)).max() < 1e-12
+
+
 def check_with_xarray(path):
     try:
         import h5netcdf  # noqa: F401
@@ -91,6 +107,7 @@ def main():
             saves = table(file["jobs/llm/checkpoints"])
             assert len(saves) == 1500 and saves["level"][0] == "parallel store, off-site"
             assert len(table(file["jobs/llm/interruptions"])) == 0
+            check_links(file)
             assert file["summary"].attrs["jobs.llm.goodput"] == 0.9125
             extra = check_with_xarray(arguments.file)
     print("opened", arguments.file, extra)

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/link_loads.hpp"
 #include "analysis/run_writer.hpp"
 
 /// A small run that never happened, for the tests of this folder: every kind of thing a run file
@@ -69,6 +70,15 @@ inline std::vector<std::pair<std::string, GpuNanoseconds>> accounts_of(const Sam
       {"useful", total - bubble - lost}, {"bubble", bubble}, {"lost_work", lost}, {"detection", 0}};
 }
 
+/// Two links between switches, two distinct steps; in the second one cable is degraded to half.
+inline std::vector<LinkLoad> link_loads_of_sample() {
+  const LinkUser first{"llm: dp stage 0, node-0/gpu-0 -> node-1/gpu-0", 3e9};
+  const LinkUser second{"llm: pp stage 0 -> 1, node-0/gpu-1 -> node-2/gpu-1", 1e9};
+  return {{0, 1, "leaf-0 -> spine-1", 4e9, 50e9, 0.02, {first, second}},
+          {0, 0, "leaf-0 -> spine-0", 3e9, 50e9, 0.015, {first}},
+          {1, 1, "leaf-0 -> spine-1", 4e9, 25e9, 0.04, {first, second}}};
+}
+
 inline Ending ending_of(const SampleRun& sample) {
   Ending ending;
   ending.simulated = sample.simulated;
@@ -86,6 +96,15 @@ inline Ending ending_of(const SampleRun& sample) {
   ending.tables.push_back(Table::with("jobs/llm/interruptions", "one row an interruption",
                                       {{"start_ns", "ns", "instant", ColumnType::int64},
                                        {"cause", "", "what failed", ColumnType::text}}));
+  Table profiles = Table::with("jobs/llm/step_profiles", "every distinct step the job had",
+                               {{"step_ns", "ns", "time of one step", ColumnType::int64}});
+  for (int i = 0; i < 2; ++i) profiles.add_row({std::int64_t{4'000'000'000}});
+  ending.tables.push_back(std::move(profiles));
+  for (Table& t : link_load_tables("jobs/llm", link_loads_of_sample()))
+    ending.tables.push_back(std::move(t));
+  const FabricLink links[] = {{0, 1, 50e9, 2, "leaf-0 -> spine-0", "leaf_spine"},
+                              {0, 2, 50e9, 2, "leaf-0 -> spine-1", "leaf_spine"}};
+  ending.tables.push_back(fabric_links_table(links));
   ending.summary = {{"fingerprint", "00ff00ff00ff00ff"}, {"jobs.llm.goodput", 0.9125}};
   return ending;
 }

@@ -252,7 +252,7 @@ INSTANTIATE_TEST_SUITE_P(
               "queue pairs"}},
         Idle{"core_of_two_tiers",
              {"cluster.fabric.core_switch=switch-64"},
-             {"cluster.fabric.core_switch: a fabric of 2 tiers has no core switches"}},
+             {"cluster.fabric.core_switch: a fat-tree fabric of 2 tiers has no such switches"}},
         Idle{"no_tensor_parallelism",
              {"jobs.llm.parallel.tensor=1", "jobs.llm.parallel.sequence_parallel=true"},
              {"jobs.llm.parallel.sequence_parallel: there is no tensor parallelism (tensor is 1)"}},

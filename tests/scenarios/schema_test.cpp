@@ -96,7 +96,7 @@ TEST(Schema, completes_names_of_the_catalog_and_of_enumerations) {
   EXPECT_EQ(cluster["server"]["anyOf"][0]["enum"], Json::array({"box-8"}));
   EXPECT_EQ(cluster["servers"]["minimum"], 1);
   EXPECT_EQ(schema()["definitions"]["cluster.fabric"]["properties"]["routing"]["enum"],
-            Json::array({"ecmp", "spray"}));
+            Json::array({"ecmp", "spray", "adaptive", "static", "minimal", "valiant", "ugal"}));
   EXPECT_EQ(schema()["definitions"]["jobs.entry"]["required"],
             Json::array({"model", "gpus", "global_batch", "sequence"}));
 }

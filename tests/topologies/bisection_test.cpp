@@ -95,7 +95,7 @@ double slow_max_flow(const Fabric& f, const std::vector<HostId>& sources,
   std::vector<char> is_source(f.vertex_count(), 0), is_sink(f.vertex_count(), 0);
   const auto mark = [&](const std::vector<HostId>& hosts, std::vector<char>& flag) {
     for (const HostId h : hosts)
-      for (int n = 0; n < f.shape().nics_per_host; ++n)
+      for (int n = 0; n < f.servers().nics; ++n)
         flag[f.vertex(f.nic(h, std::size_t(n))).index()] = 1;
   };
   mark(sources, is_source);
@@ -116,6 +116,7 @@ double slow_max_flow(const Fabric& f, const std::vector<HostId>& sources,
       for (const LinkId l : f.out_links(v)) {
         const VertexId to = f.link(l).to;
         if (seen[to.index()] || left[l.index()] < 1) continue;
+        if (!f.is_switch(to) && !is_sink[to.index()]) continue;  // servers do not forward
         seen[to.index()] = 1;
         by[to.index()] = l;
         if (is_sink[to.index()]) end = to;

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "sim/check.hpp"
 #include "tests/topologies/fabrics.hpp"
@@ -25,8 +27,8 @@ named_fabric() {  // pods of 3 leaves, spines in bundles of 2, 24 servers
                   .cores = 2,
                   .leaf_switch = box,
                   .spine_switch = box,
-                  .core_switch = box,
-                  .cable_latency = Duration(150)};
+                  .core_switch = box};
+  spec.cable_latency = Duration(150);
   spec.leaf_switch.latency = Duration(100);
   spec.spine_switch.latency = Duration(200);
   spec.core_switch.latency = Duration(400);
@@ -38,7 +40,7 @@ TEST(Fabric, names_say_where_a_thing_is) {
   EXPECT_EQ(f->name(f->vertex(GpuId(17 * 8 + 3))), "node-17/gpu-3");
   EXPECT_EQ(f->name(f->vertex(NicId(17 * 4 + 2))), "node-17/nic-2");
   EXPECT_EQ(f->name(f->scale_up_switch(HostId(17))), "node-17/scale-up");
-  EXPECT_EQ(f->name(f->leaf_of(HostId(17))), "pod-2/leaf-2");  // leaf 8 of all
+  EXPECT_EQ(f->name(f->edge_of(HostId(17))), "pod-2/leaf-2");  // leaf 8 of all
   EXPECT_EQ(f->name(f->vertex(VertexKind::spine, 5)), "pod-2/spine-1");
   EXPECT_EQ(f->name(f->vertex(VertexKind::core, 1)), "core-1");
   EXPECT_EQ(f->name(f->uplink(NicId(0))), "node-0/nic-0 -> pod-0/leaf-0");
@@ -119,13 +121,23 @@ TEST(Fabric, the_graph_is_consistent) {
       // that storage ports and NICs are equals below the leaves, which this also says.
       EXPECT_EQ(Fabric::is_upward(LinkId(l)), one.from < one.to);
     }
-    // A rack: all NICs of a server on one leaf.
+    // A server's NICs and their ports: on the leaf of their unit, rail and port, and on no other.
+    const FatTreeShape& t = f->shape<FatTreeShape>();
+    std::map<VertexId, std::tuple<std::size_t, int, int>> on_leaf;
     for (std::size_t h = 0; h < f->host_count(); ++h)
-      for (int n = 0; n < f->shape().nics_per_host; ++n) {
+      for (int n = 0; n < t.nics_per_host; ++n) {
         const NicId nic = f->nic(HostId(h), std::size_t(n));
-        EXPECT_EQ(f->leaf_of(nic), f->leaf_of(HostId(h)));
-        EXPECT_EQ(f->link(f->downlink(nic)).to, f->vertex(nic));
+        EXPECT_EQ(f->ports_of(nic), t.ports_per_nic);
+        for (int port = 0; port < t.ports_per_nic; ++port) {
+          const std::tuple place(h / std::size_t(t.hosts_per_leaf), n / (t.nics_per_host / t.rails),
+                                 port);
+          EXPECT_EQ(on_leaf.try_emplace(f->edge_of(nic, port), place).first->second, place);
+          EXPECT_EQ(f->link(f->downlink(nic, port)).to, f->vertex(nic));
+          EXPECT_DOUBLE_EQ(f->link(f->uplink(nic, port)).capacity.value(), 50e9 / t.ports_per_nic);
+        }
       }
+    std::set<std::tuple<std::size_t, int, int>> places;
+    for (const auto& [leaf, place] : on_leaf) EXPECT_TRUE(places.insert(place).second);
   }
 }
 

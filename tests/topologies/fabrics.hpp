@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -52,6 +53,17 @@ inline std::shared_ptr<const Fabric> k_ary(int k) {
   return must_build(spec, {.hosts = k * k * k / 4, .gpus = 1, .nics = 1, .nic_rate = 400_Gbps});
 }
 
+/// Rails of switches that are all alike; `hosts_per_unit` servers share leaves.
+inline FabricSpec rail_spec(FabricKind kind, int tiers, int hosts_per_unit, int ports = 64) {
+  const SwitchSpec box = switch_of(ports);
+  return {.kind = kind,
+          .tiers = tiers,
+          .hosts_per_leaf = hosts_per_unit,
+          .leaf_switch = box,
+          .spine_switch = box,
+          .core_switch = box};
+}
+
 /// 2,112 servers (16,896 GPUs) on the fabric published for Llama 3: racks of 16 GPUs, pods of 192
 /// racks (3,072 GPUs), 7:1 above the pods (arXiv:2407.21783, section 3.3.1).
 inline FabricSpec llama_spec() {
@@ -68,27 +80,53 @@ inline HostShape llama_servers() {
   return {.hosts = 2112, .gpus = 8, .nics = 8, .nic_rate = 400_Gbps};
 }
 
-/// Any small fat tree: bundles, core groups and half-filled leaves and pods included.
+/// Any small fat tree: bundles, core groups and half-filled leaves and pods included; and every
+/// kind of rails, dual-homed NICs, uplinks of several rates, pods that nobody uses.
 inline std::shared_ptr<const Fabric> any_fabric(std::mt19937_64& random) {
   const auto up_to = [&](int n) { return 1 + static_cast<int>(random() % std::uint64_t(n)); };
-  const SwitchSpec box = switch_of(512);
-  FabricSpec spec{.tiers = 2 + static_cast<int>(random() % 2),
+  const SwitchSpec box = switch_of(4096);
+  const FabricKind kinds[] = {FabricKind::fat_tree, FabricKind::fat_tree,
+                              FabricKind::rail_optimized, FabricKind::rail_only};
+  FabricSpec spec{.kind = kinds[random() % 4],
                   .hosts_per_leaf = up_to(3),
                   .leaf_switch = box,
                   .spine_switch = box,
                   .core_switch = box};
+  const bool is_rail_only = spec.kind == FabricKind::rail_only;
+  HostShape servers{.hosts = 2 + up_to(18), .gpus = 4, .nics = up_to(2)};
+  servers.storage_ports = up_to(4) - 1;
+  int rails = 1;
+  if (spec.kind != FabricKind::fat_tree) {
+    servers.nics = up_to(4);
+    rails = up_to(servers.nics);
+    while (servers.nics % rails != 0) --rails;
+    if (rails < servers.nics || random() % 2) spec.rails = rails;
+  }
+  if (random() % 3 == 0) spec.dual_homed = true;
+  spec.tiers = is_rail_only ? up_to(2) : 1 + up_to(2);
+  if (spec.tiers == 1) {
+    spec.hosts_per_leaf = servers.hosts;
+    return must_build(spec, servers);
+  }
   spec.spines = up_to(4);
   spec.uplinks_per_leaf = *spec.spines * up_to(3);
+  if (random() % 3 == 0)
+    for (int n = up_to(std::min(3, *spec.uplinks_per_leaf)); n > 0; --n)
+      spec.uplink_rates.push_back(50_Gbps * double(up_to(8)));
   if (spec.tiers == 3) {
-    spec.leaves_per_pod = up_to(3);
+    const int per_unit = rails * (spec.dual_homed ? 2 : 1);
+    const int units_per_pod = up_to(3);
+    spec.leaves_per_pod = units_per_pod * per_unit;
     int groups = up_to(*spec.spines);
     while (*spec.spines % groups != 0) --groups;
     const int per_group = up_to(3);
     spec.cores = groups * per_group;
     spec.uplinks_per_spine = per_group * up_to(3);
+    if (random() % 3 == 0) {
+      const int per_pod = units_per_pod * *spec.hosts_per_leaf;
+      spec.pods = (servers.hosts + per_pod - 1) / per_pod + up_to(2) - 1;
+    }
   }
-  const HostShape servers{
-      .hosts = 2 + up_to(18), .gpus = 4, .nics = up_to(2), .storage_ports = up_to(4) - 1};
   return must_build(spec, servers);
 }
 

@@ -7,66 +7,12 @@
 #include <map>
 #include <numeric>
 
-#include "tests/topologies/fabrics.hpp"
+#include "tests/topologies/tree_twin.hpp"
 
 namespace trainyard::topologies {
 namespace {
 
 using namespace testing_fabrics;
-
-using Loads = std::map<LinkId, double>;
-
-Loads loads(const Router& router, NicId from, NicId to, std::uint64_t label = 0,
-            double flows = 1.0) {
-  Loads sum;
-  router.for_each_load(from, to, label, flows, [&](LinkId l, double w) { sum[l] += w; });
-  return sum;
-}
-
-/// The slow twin: breadth-first distances on the plain graph, links that are down left out. It
-/// knows nothing of leaves and spines.
-struct Twin {
-  const Fabric& f;
-  const LinkState& state;
-  VertexId to;
-  std::vector<int> distance;  // to `to`, -1 if cut off
-
-  Twin(const Fabric& fabric, const LinkState& s, VertexId target)
-      : f(fabric), state(s), to(target), distance(fabric.vertex_count(), -1) {
-    std::vector<VertexId> queue{to};
-    distance[to.index()] = 0;
-    for (std::size_t i = 0; i < queue.size(); ++i)
-      for (const LinkId out : f.out_links(queue[i])) {
-        const LinkId in = Fabric::reverse(out);
-        const VertexId v = f.link(in).from;
-        if (!state.is_up(in) || distance[v.index()] >= 0) continue;
-        distance[v.index()] = distance[queue[i].index()] + 1;
-        queue.push_back(v);
-      }
-  }
-
-  /// One unit from `from`, at each vertex split evenly over all links that lie on a shortest path.
-  Loads even_split(VertexId from) const {
-    Loads load;
-    std::map<VertexId, double> here{{from, 1.0}};
-    while (!here.empty() && here.begin()->first != to) {
-      std::map<VertexId, double> next;
-      for (const auto& [v, share] : here) {
-        std::vector<LinkId> closer;
-        for (const LinkId l : f.out_links(v)) {
-          const int d = distance[f.link(l).to.index()];
-          if (state.is_up(l) && d >= 0 && d == distance[v.index()] - 1) closer.push_back(l);
-        }
-        for (const LinkId l : closer) {
-          load[l] += share / double(closer.size());
-          next[f.link(l).to] += share / double(closer.size());
-        }
-      }
-      here = std::move(next);
-    }
-    return load;
-  }
-};
 
 void expect_path_joins(const Fabric& f, const std::vector<LinkId>& path, NicId from, NicId to) {
   VertexId at = f.vertex(from);
@@ -78,10 +24,6 @@ void expect_path_joins(const Fabric& f, const std::vector<LinkId>& path, NicId f
     EXPECT_EQ(!Fabric::is_upward(l), is_down) << "up, then down, never up again";
   }
   EXPECT_EQ(at, f.vertex(to));
-}
-
-NicId any_nic(const Fabric& f, std::mt19937_64& random) {
-  return NicId(random() % (f.nic_count() + f.count(VertexKind::storage)));
 }
 
 TEST(Routing, lengths_by_hand) {
@@ -129,67 +71,95 @@ TEST(Routing, a_connection_of_four_queue_pairs_is_four_flows) {
   EXPECT_EQ(l, by_path);
 }
 
+void expect_loads(const Fabric& f, const Loads& got, const Loads& expected, std::size_t length) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (const auto& [l, w] : expected) EXPECT_NEAR(got.at(l), w, 1e-12) << f.name(l);
+  double per_tier[4][2] = {};
+  for (const auto& [l, w] : got) per_tier[f.link(l).tier][Fabric::is_upward(l)] += w;
+  for (std::size_t tier = 1; tier <= 3; ++tier)
+    for (const double sum : per_tier[tier])
+      EXPECT_NEAR(sum, length >= 2 * tier ? 1.0 : 0.0, 1e-12) << "tier " << tier;
+}
+
 TEST(Routing, agrees_with_breadth_first_search_with_and_without_failures) {
-  int cut_pairs = 0;
-  int routed_pairs = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  int cut_pairs = 0, routed_pairs = 0, unwired_pairs = 0, raised_pairs = 0, uneven_pairs = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     const auto f = any_fabric(random);
     Router ecmp(*f, RoutingKind::ecmp, seed, 3);
     Router spray(*f, RoutingKind::spray, seed, 1);
+    Router adaptive(*f, RoutingKind::adaptive, seed, 1);
+    Router fixed(*f, RoutingKind::fixed, seed, 3);
+    const std::array<Router*, 4> routers{&ecmp, &spray, &adaptive, &fixed};
     const Router intact(*f, RoutingKind::ecmp, seed, 1);
+    const auto fail = [&](auto what) {
+      for (Router* r : routers) r->change([&](LinkState& s) { s.set_up(what, false); });
+    };
     // A third of the fabrics intact, the others with up to half of their links and some switches
-    // down.
+    // down, some links degraded.
     const double down = seed % 3 == 0 ? 0.0 : double(random() % 50) / 100;
-    for (std::size_t l = 0; l < f->links().size(); ++l)
-      if (f->link(LinkId(l)).tier >= (seed % 5 == 0 ? 1 : 2) &&
-          double(random() % 1000) < 1000 * down)
-        for (Router* r : {&ecmp, &spray}) r->set_up(LinkId(l), false);
-    if (seed % 3 == 2) {
-      const VertexId spine = f->vertex(VertexKind::spine, random() % f->count(VertexKind::spine));
-      for (Router* r : {&ecmp, &spray}) r->state().set_up(spine, false);
+    for (std::size_t l = 0; l < f->links().size(); ++l) {
+      const int tier = f->link(LinkId(l)).tier;  // NICs alone, all, or switches alone
+      const bool may_fail = seed % 5 == 0 ? tier == 1 : tier >= (seed % 5 == 1 ? 1 : 2);
+      if (may_fail && double(random() % 1000) < 1000 * down) fail(LinkId(l));
+      if (seed % 4 == 1 && random() % 4 == 0)
+        for (Router* r : routers)
+          r->change([&](LinkState& s) { s.set_capacity_factor(LinkId(l), 0.25); });
     }
+    if (seed % 3 == 2) fail(f->vertex(VertexKind::leaf, random() % f->count(VertexKind::leaf)));
+    if (seed % 3 == 2 && f->count(VertexKind::spine) > 0)
+      fail(f->vertex(VertexKind::spine, random() % f->count(VertexKind::spine)));
     std::vector<LinkId> path;
-    for (int pair = 0; pair < 12; ++pair) {
+    for (int pair = 0; pair < 24; ++pair) {
       const NicId from = any_nic(*f, random);
-      const NicId to = any_nic(*f, random);
+      NicId to = any_nic(*f, random);
+      if (pair % 3 == 0)  // a neighbour
+        to = NicId((from.index() + std::size_t(f->servers().nics)) % f->nic_count());
+      if (from == to) continue;
       const Twin twin(*f, ecmp.state(), f->vertex(to));
-      ASSERT_TRUE(intact.path(from, to, 0, path));
+      const int shortest = twin.distance_of(f->vertex(from));
+      const bool is_wired = intact.path(from, to, 0, path);
       const int designed = static_cast<int>(path.size());
-      const int shortest = twin.distance[f->vertex(from).index()];
-      // Under failures the graph may offer a detour over another leaf; routes do not use it.
-      const bool has_path = shortest == designed;
-      EXPECT_TRUE(shortest < 0 || shortest >= designed);
-      EXPECT_EQ(ecmp.has_path(from, to), has_path);
-      (has_path ? routed_pairs : cut_pairs) += 1;
+      EXPECT_EQ(designed,
+                std::max(0, Twin(*f, intact.state(), f->vertex(to)).distance_of(f->vertex(from))));
+      EXPECT_EQ(intact.is_wired(from, to), is_wired);
+      EXPECT_EQ(ecmp.is_wired(from, to), is_wired);
+      EXPECT_TRUE(!is_wired || shortest < 0 || shortest >= designed);
+      // Under failures the graph may offer a detour over another leaf; routes do not use it. But
+      // NICs that share two leaves may meet over a spine instead.
+      const bool is_raised = f->servers().ports_per_nic > 1 && designed == 2 && shortest == 4;
+      const bool has_path = is_wired && (shortest == designed || is_raised);
+      ++(has_path ? routed_pairs : is_wired ? cut_pairs : unwired_pairs);
+      raised_pairs += is_raised;
 
-      EXPECT_EQ(ecmp.path(from, to, 5, path), has_path);
-      EXPECT_EQ(ecmp.cut(from, to).empty(), has_path);
-      if (!has_path) {
-        EXPECT_TRUE(path.empty());
-        EXPECT_TRUE(loads(ecmp, from, to).empty());
-        EXPECT_TRUE(loads(spray, from, to).empty());
-        continue;
+      for (const Router* r : routers) {
+        SCOPED_TRACE(name_of(r->kind()));
+        EXPECT_EQ(r->has_path(from, to), has_path);
+        EXPECT_EQ(r->cut(from, to).empty(), has_path || !is_wired);
+        ASSERT_EQ(r->path(from, to, 5, path), has_path);
+        EXPECT_EQ(int(path.size()), has_path ? shortest : 0);
+        for (const LinkId l : path) EXPECT_TRUE(r->state().is_up(l)) << f->name(l);
+        if (has_path)
+          expect_path_joins(*f, path, from, to);
+        else
+          EXPECT_TRUE(loads(*r, from, to).empty());
       }
-      EXPECT_EQ(int(path.size()), designed);
-      expect_path_joins(*f, path, from, to);
-      for (const LinkId l : path) EXPECT_TRUE(ecmp.state().is_up(l)) << f->name(l);
-
-      const Loads got = loads(spray, from, to);
-      const Loads expected = twin.even_split(f->vertex(from));
-      ASSERT_EQ(got.size(), expected.size());
-      for (const auto& [l, w] : expected) EXPECT_NEAR(got.at(l), w, 1e-12) << f->name(l);
-
-      double per_tier[4][2] = {};
-      for (const auto& [l, w] : got) per_tier[f->link(l).tier][Fabric::is_upward(l)] += w;
-      for (int tier = 1; tier <= 3; ++tier)
-        for (const double sum : per_tier[tier])
-          EXPECT_NEAR(sum, designed >= 2 * tier ? 1.0 : 0.0, 1e-12) << "tier " << tier;
+      if (!has_path) continue;
+      expect_loads(*f, loads(spray, from, to), twin.even_split(f->vertex(from)), path.size());
+      expect_loads(*f, loads(adaptive, from, to), twin.adaptive_split(f->vertex(from)),
+                   path.size());
+      uneven_pairs += loads(spray, from, to) != loads(adaptive, from, to);
+      Loads of_path;
+      for (const LinkId l : path) of_path[l] = 1.0;  // of the last router, the fixed one
+      EXPECT_EQ(loads(fixed, from, to, 17), of_path);
     }
   }
   EXPECT_GT(cut_pairs, 100);
-  EXPECT_GT(routed_pairs, 1000);
+  EXPECT_GT(routed_pairs, 1500);
+  EXPECT_GT(unwired_pairs, 100);
+  EXPECT_GT(raised_pairs, 10);
+  EXPECT_GT(uneven_pairs, 200);
 }
 
 TEST(Routing, the_same_seed_gives_the_same_paths_and_another_one_others) {
@@ -358,13 +328,14 @@ TEST(Routing, a_cut_names_the_links_that_separate) {
 
 TEST(Routing, a_cut_alone_separates_and_each_of_its_links_would_join) {
   int cuts = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     const auto f = any_fabric(random);
     Router router(*f, RoutingKind::ecmp, seed, 1);
     for (std::size_t l = 0; l < f->links().size(); ++l)
-      if (f->link(LinkId(l)).tier > 1 && random() % 2 == 0) router.set_up(LinkId(l), false);
+      if (f->link(LinkId(l)).tier > (seed % 2 ? 0 : 1) && random() % 2 == 0)
+        router.set_up(LinkId(l), false);
     const NicId from = any_nic(*f, random);
     const NicId to = any_nic(*f, random);
     const std::vector<LinkId> cut = router.cut(from, to);

@@ -1,8 +1,8 @@
 #include "models/network/collectives/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "sim/check.hpp"
@@ -29,9 +29,20 @@ std::vector<Load> LoadAccumulator::take() {
   return std::exchange(loads_, {});
 }
 
+void PathSource::add_scale_up_switch(std::span<const std::size_t> gpus, double out, double in,
+                                     LoadAccumulator& loads) const {
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    add_scale_up(gpus[i], gpus[(i + 1) % gpus.size()], std::max(out, in), loads);
+}
+
 double exposed_latency_s(const LatencyTerms& t, double bytes_per_flow, double rate_Bps) {
   if (t.steps == 0 || bytes_per_flow == 0) return t.base_s + t.steps * t.alpha_s;
-  if (t.form == LatencyForm::additive) return t.base_s + t.steps * t.alpha_s;
+  if (t.form == LatencyForm::additive) {
+    const double fill_s = t.fill_chunks == 0
+                              ? 0.0
+                              : t.fill_chunks * std::min(t.chunk_bytes, bytes_per_flow) / rate_Bps;
+    return t.base_s + t.steps * t.alpha_s + fill_s;
+  }
   const double slice_s = bytes_per_flow / (t.steps * t.loops * t.slices) / rate_Bps;
   const double shown_s = std::max(0.0, t.alpha_s - (t.slices - 1) * slice_s);
   return t.base_s + t.steps * t.loops * shown_s + std::min(t.alpha_s, slice_s);
@@ -42,16 +53,26 @@ double stream_time_s(const LatencyTerms& terms, double bytes_per_flow, double ra
   return fluid_s + exposed_latency_s(terms, bytes_per_flow, rate_Bps);
 }
 
+CollectivePlan scaled(CollectivePlan plan, double fraction) {
+  plan.bytes *= fraction;
+  for (Stream& s : plan.streams) s.bytes_per_flow *= fraction;
+  plan.latency.loops = std::max(1.0, std::ceil(plan.latency.loops * fraction));
+  return plan;
+}
+
+std::vector<Load> bytes_by_link(const CollectivePlan& plan) {
+  LoadAccumulator bytes;
+  for (const Stream& s : plan.streams)
+    for (const Load& load : s.loads) bytes.add(load.link, load.weight * s.bytes_per_flow);
+  return bytes.take();
+}
+
 PlanTime time_alone(const CollectivePlan& plan, std::span<const double> capacities_Bps) {
-  // In order of links, so that equal ones name the first.
-  std::map<LinkIndex, double> bytes;
-  for (const Stream& s : plan.streams) {
+  for (const Stream& s : plan.streams)
     check(s.bytes_per_flow == plan.streams.front().bytes_per_flow,
           "streams of a plan carry equal bytes");
-    for (const Load& load : s.loads) bytes[load.link] += load.weight * s.bytes_per_flow;
-  }
   PlanTime result;
-  for (const auto& [link, b] : bytes) {
+  for (const auto& [link, b] : bytes_by_link(plan)) {  // of equal ones the first is named
     const double c = capacities_Bps[link.index()];
     const double time_s = b == 0 ? 0.0 : c > 0 ? b / c : std::numeric_limits<double>::infinity();
     if (time_s <= result.fluid_s) continue;

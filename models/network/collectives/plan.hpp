@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/network/max_min.hpp"
@@ -15,6 +16,8 @@
 /// of a ring, one rail of a hierarchy) is *one* variable: x = the rate of one flow, w(l) = its
 /// number of flows on link l, bytes = what one flow carries. Alone it takes bytes · max w/C:
 /// exactly what the messages would take one by one (docs/models/collectives.md).
+///
+/// A collective whose steps differ in distance or bytes is a sequence of such plans, its phases.
 ///
 /// Where the ranks are, and which links a path uses, comes from outside: a list of members and a
 /// PathSource. Bytes are those of the full tensor of one rank, as nccl-tests count them.
@@ -64,6 +67,20 @@ class PathSource {
   virtual void add_scale_up([[maybe_unused]] std::size_t from_gpu,
                             [[maybe_unused]] std::size_t to_gpu, [[maybe_unused]] double flows,
                             [[maybe_unused]] LoadAccumulator& loads) const {}
+  /// Adds `out` flows from each of these GPUs into the switch of their scale-up domain, and `in`
+  /// flows back to each: reduction and multicast in that switch. Left out: flows from each to the
+  /// next (one GPU: to itself), which load both directions with the larger of the two.
+  virtual void add_scale_up_switch(std::span<const std::size_t> gpus, double out, double in,
+                                   LoadAccumulator& loads) const;
+  /// Adds a reduction tree of switches over these adapters, `weight` flows on each link of it in
+  /// *both* directions, the links of the adapters included. The label chooses among equal trees.
+  /// False, and nothing added: the switches cannot reduce, or no tree joins these adapters.
+  virtual bool add_reduction_tree([[maybe_unused]] std::span<const std::size_t> nics,
+                                  [[maybe_unused]] std::uint64_t label,
+                                  [[maybe_unused]] double weight,
+                                  [[maybe_unused]] LoadAccumulator& loads) const {
+    return false;
+  }
 };
 
 enum class LatencyForm {
@@ -82,7 +99,8 @@ struct MessageCosts {
 };
 
 /// T steps in L loops of P slices. With slices of s bytes at rate x a step takes
-/// max(P·s/x, s/x + alpha), and the last one has a tail of min(alpha, s/x).
+/// max(P·s/x, s/x + alpha), and the last one has a tail of min(alpha, s/x). A tree must first be
+/// filled, once: fill_chunks · chunk/x more.
 struct LatencyTerms {
   double base_s = 0;
   double alpha_s = 0;  // mean over the edges a chunk passes
@@ -90,6 +108,8 @@ struct LatencyTerms {
   double loops = 1;    // L
   double slices = 2;   // P
   LatencyForm form = LatencyForm::pipelined;
+  double fill_chunks = 0;  // that one flow could pass before the tree is full
+  double chunk_bytes = 0;  // of one flow
 };
 
 struct Stream {
@@ -107,10 +127,31 @@ struct CollectivePlan {
   LatencyTerms latency;
 };
 
+/// One part of a collective; it begins when the one before has ended.
+struct CollectivePhase {
+  std::string name;
+  CollectivePlan plan;
+};
+
+/// How the streams of rings and trees are laid over adapters.
+struct StreamOptions {
+  int channels_per_nic = 1;  // m
+  int queue_pairs = 1;       // flows an edge, each with a path and an equal part of the bytes
+  bool pxn = true;           // a chunk changes rails inside the node, not in the fabric
+  /// One stream for all channels instead of one each: fewer variables. Exact when channels are
+  /// alike.
+  bool merge_channels = false;
+  std::uint64_t label = 0;  // of the collective, for hashed paths
+  MessageCosts costs = {};
+};
+
 /// The part of the latency that moving `bytes` per flow at `rate_Bps` does not hide.
 double exposed_latency_s(const LatencyTerms& terms, double bytes_per_flow, double rate_Bps);
 /// bytes / rate + exposed latency.
 double stream_time_s(const LatencyTerms& terms, double bytes_per_flow, double rate_Bps);
+
+/// The same plan for a part of its bytes, cut into slices of the same size.
+CollectivePlan scaled(CollectivePlan plan, double fraction);
 
 struct PlanTime {
   double time_s = 0;  // alone on the fabric, latency included
@@ -120,6 +161,8 @@ struct PlanTime {
 /// No time on these links can be shorter: the bytes of the busiest link over its capacity.
 /// Capacities by link index. Alone, streams of equal bytes reach it.
 PlanTime time_alone(const CollectivePlan& plan, std::span<const double> capacities_Bps);
+/// Bytes that the plan puts on each link, in order of links, each once.
+std::vector<Load> bytes_by_link(const CollectivePlan& plan);
 double bound_s(const CollectivePlan& plan, std::span<const double> capacities_Bps);
 
 /// Bytes each rank's link must carry over the bytes of the tensor, by the definitions of

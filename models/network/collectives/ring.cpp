@@ -2,27 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "models/network/collectives/grouping.hpp"
 #include "sim/check.hpp"
 
 namespace trainyard::models {
 
 namespace {
-
-using Node = std::vector<Member>;
-
-/// The members by node, nodes in the order of their first member.
-std::vector<Node> by_node(std::span<const Member> group) {
-  std::vector<Node> nodes;
-  std::map<std::size_t, std::size_t> place;
-  for (const Member& m : group) {
-    const auto [at, is_new] = place.try_emplace(m.node, nodes.size());
-    if (is_new) nodes.emplace_back();
-    nodes[at->second].push_back(m);
-  }
-  return nodes;
-}
 
 double steps_of(CollectiveKind kind, double n) {
   return kind == CollectiveKind::all_reduce ? 2 * (n - 1) : n - 1;
@@ -34,11 +20,11 @@ class Channel {
   Channel(std::size_t number, const PathSource& paths, const RingOptions& options)
       : number_(number), paths_(paths), options_(options) {}
 
-  std::vector<Load> walk(const std::vector<Node>& nodes, std::size_t entry) {
+  std::vector<Load> walk(const std::vector<NodeMembers>& nodes, std::size_t entry) {
     const std::size_t first = entry;
     for (std::size_t v = 0; v < nodes.size(); ++v) {
-      const Node& node = nodes[v];
-      const Node& next = nodes[(v + 1) % nodes.size()];
+      const NodeMembers& node = nodes[v];
+      const NodeMembers& next = nodes[(v + 1) % nodes.size()];
       const std::size_t k = node.size();
       const std::size_t last = (entry + k - 1) % k;
       for (std::size_t i = 0; i + 1 < k; ++i)
@@ -80,9 +66,8 @@ CollectivePlan plan_ring(CollectiveKind kind, double bytes, std::span<const Memb
   CollectivePlan plan{kind, bytes, group.size(), {}, {}};
   if (group.size() < 2) return plan;
 
-  const std::vector<Node> nodes = by_node(group);
-  std::size_t k = nodes.front().size();
-  for (const Node& node : nodes) k = std::min(k, node.size());
+  const std::vector<NodeMembers> nodes = by_node(group);
+  const std::size_t k = least_members(nodes);
   const std::size_t channels = k * static_cast<std::size_t>(options.channels_per_nic);
   const double channel_bytes =
       bus_factor(kind, group.size()) * bytes / static_cast<double>(channels);

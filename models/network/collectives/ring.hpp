@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 #include "models/network/collectives/plan.hpp"
@@ -23,16 +22,7 @@
 ///     time_alone(plan, capacities).time_s;
 namespace trainyard::models {
 
-struct RingOptions {
-  int channels_per_nic = 1;  // m
-  int queue_pairs = 1;       // flows an edge, each with a path and an equal part of the bytes
-  bool pxn = true;
-  /// One stream for all channels instead of one each: fewer variables. Exact when channels are
-  /// alike.
-  bool merge_channels = false;
-  std::uint64_t label = 0;  // of the collective, for hashed paths
-  MessageCosts costs = {};
-};
+using RingOptions = StreamOptions;
 
 /// Members in ring order; those of one node are visited together, in the order given. Fewer than
 /// two: nothing to do.

@@ -109,6 +109,18 @@ TEST(FlowTimeline, a_short_late_flow_keeps_its_duration) {
   EXPECT_NEAR((line.next_completion_s().value() - line.now_s()) / (17028 / C), 1, 1e-9);
 }
 
+TEST(FlowTimeline, flows_that_end_together_among_many_end_in_order_of_their_numbers) {
+  FlowTimeline line;
+  std::vector<VarIndex> flows;
+  for (int i = 0; i < 100; ++i)
+    flows.push_back(line.add(i % 3 == 0 ? 1 : 2 + i, Loads{{line.add_link(1)}}));
+  std::vector<VarIndex> first;
+  for (int i = 0; i < 100; i += 3) first.push_back(flows[static_cast<std::size_t>(i)]);
+  EXPECT_THAT(line.advance(1e9), testing::ElementsAreArray(first));
+  EXPECT_THAT(line.advance(1e9), ElementsAre(flows[1]));
+  EXPECT_THAT(line.advance(1e9), ElementsAre(flows[2]));
+}
+
 // ---- Oracles of coupled collectives, weights given
 // -------------------------------------------------- C = 50e9 B/s. A ring of n moves 2(n-1)/n of
 // its bytes over each edge; w edges on a link weigh w.

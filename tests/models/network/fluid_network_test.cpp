@@ -1,11 +1,13 @@
 #include "models/network/fluid_network.hpp"
 
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
 
 #include <gmock/gmock.h>
 
+#include "sim/check.hpp"
 #include "sim/waiting.hpp"
 
 namespace trainyard::models {
@@ -101,6 +103,29 @@ TEST_F(Network, a_completion_may_withdraw_another_of_the_same_instant) {
   EXPECT_TRUE(log.ends.empty());
   EXPECT_NEAR(net.bytes_moved(link).value(), 2e9,
               1e-3);  // it had all moved: withdrawn at its last instant
+}
+
+TEST_F(Network, a_flow_restarted_at_its_end_goes_on_at_its_rate_without_a_solve) {
+  net.start(100_GB, on_link, [] {});
+  FlowHandle flow{};
+  int rounds = 0;
+  std::function<void()> again = [&] {
+    log.note("round")();
+    if (++rounds < 4) flow = net.restart(flow, 1_GB, [&] { again(); });
+  };
+  flow = net.start(1_GB, on_link, [&] { again(); });
+  engine.run_until(start_of_run + 7s);
+  EXPECT_TRUE(net.is_running(flow));
+  EXPECT_EQ(net.solves(), 1u);
+  engine.run_until(start_of_run + 8s);  // 1 GB at half the link, four times
+  EXPECT_THAT(log.ends,
+              ElementsAre(std::pair{"round", 2'000'000'000}, std::pair{"round", 4'000'000'000},
+                          std::pair{"round", 6'000'000'000}, std::pair{"round", 8'000'000'000}));
+  EXPECT_FALSE(net.is_running(flow));
+  EXPECT_DOUBLE_EQ(net.bytes_moved(link).value(), 8e9);
+  engine.run_until(start_of_run + 9s);
+  EXPECT_THROW(net.restart(flow, 1_GB, [] {}), CheckFailed);  // its instant is over
+  EXPECT_DOUBLE_EQ(net.bytes_moved(link).value(), 9e9);       // the other has the link to itself
 }
 
 TEST_F(Network, weights_count_in_the_bytes_of_a_link) {

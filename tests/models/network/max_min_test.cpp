@@ -3,14 +3,12 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <random>
 #include <vector>
 
 #include <gmock/gmock.h>
 
 #include "sim/check.hpp"
-#include "tests/support/water_filling.hpp"
 
 namespace trainyard::models {
 namespace {
@@ -139,202 +137,6 @@ TEST(MaxMin, the_certificate_refuses_rates_that_are_not_solved) {
   EXPECT_THROW(net.check_certificate(), CheckFailed);
 }
 
-// ---- Against textbook filling
-// -----------------------------------------------------------------------
-
-/// Random networks that live: arrivals, departures, failures to zero and back, caps, in batches.
-class Fuzz {
- public:
-  Fuzz(std::uint64_t seed, MaxMin::Tuning tuning) : random_(seed), net_(tuning) {
-    kind_ = pick(4);
-    weights_ = pick(4);
-    has_caps_ = pick(2) == 0;
-    const std::size_t links = 1 + pick(pick(8) == 0 ? 40 : 12);
-    for (std::size_t l = 0; l < links; ++l) {
-      const double c = capacity();
-      net_.add_link(c);
-      problem_.capacities.push_back(c);
-    }
-  }
-
-  void change_something() {
-    const std::size_t what = pick(10);
-    if (what < 4 || vars_.empty()) return arrive();
-    const std::size_t i = pick(vars_.size());
-    if (what < 7 && vars_.size() > 3) {
-      net_.remove(vars_[i]);
-      vars_.erase(vars_.begin() + static_cast<std::ptrdiff_t>(i));
-      problem_.variables.erase(problem_.variables.begin() + static_cast<std::ptrdiff_t>(i));
-    } else if (what < 9) {
-      const std::size_t l = pick(problem_.capacities.size());
-      const double c = pick(3) == 0 ? 0.0 : capacity();
-      net_.set_capacity(LinkIndex(l), c);
-      problem_.capacities[l] = c;
-    } else {
-      const double u = problem_.variables[i].loads.empty() || pick(2) == 0 ? cap() : any;
-      net_.set_cap(vars_[i], u);
-      problem_.variables[i].cap = u;
-    }
-  }
-
-  double worst_difference() {
-    net_.solve();
-    net_.check_certificate();
-    const std::vector<double> want = tests::water_filling(problem_);
-    double worst = 0;
-    for (std::size_t i = 0; i < vars_.size(); ++i) {
-      const double got = net_.rate(vars_[i]);
-      if (got != want[i]) worst = std::max(worst, std::abs(got - want[i]) / std::max(got, want[i]));
-    }
-    rates_compared += vars_.size();
-    return worst;
-  }
-
-  std::size_t pick(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
-  const MaxMin& net() const { return net_; }
-  std::size_t rates_compared = 0;
-
- private:
-  double uniform() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
-  double capacity() {
-    switch (kind_) {
-      case 0:
-        return 10;  // many ties
-      case 1:
-        return static_cast<double>(pick(5));  // small integers, zero among them
-      case 2:
-        return std::exp(8 * uniform() - 4) * 1e9;
-      default:
-        return 50e9;
-    }
-  }
-  double weight() {
-    switch (weights_) {
-      case 0:
-        return 1;
-      case 1:
-        return static_cast<double>(1 + pick(4));
-      case 2:
-        return 1.0 / static_cast<double>(1 + pick(3));
-      default:
-        return std::exp(8 * uniform() - 4);
-    }
-  }
-  double cap() { return pick(6) == 0 ? 0.0 : capacity() * uniform(); }
-  void arrive() {
-    FillingProblem::Variable v;
-    std::vector<Load> loads;
-    const std::size_t links = problem_.capacities.size();
-    const std::size_t count = std::min(links, pick(20) == 0 ? std::size_t{0} : 1 + pick(8));
-    std::vector<std::size_t> order(links);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = 0; i < count; ++i) {
-      std::swap(order[i], order[i + pick(links - i)]);
-      const double w = weight();
-      v.loads.push_back({order[i], w});
-      loads.push_back({LinkIndex(order[i]), w});
-    }
-    if (count == 0 || (has_caps_ && pick(3) == 0)) v.cap = cap();
-    vars_.push_back(net_.add(loads, v.cap));
-    problem_.variables.push_back(v);
-  }
-
-  using FillingProblem = tests::FillingProblem;
-  std::mt19937_64 random_;
-  MaxMin net_;
-  FillingProblem problem_;
-  std::vector<VarIndex> vars_;
-  std::size_t kind_, weights_;
-  bool has_caps_;
-};
-
-struct Road {
-  const char* name;
-  MaxMin::Tuning tuning;
-  bool falls_back, repairs;  // the road it is meant to take
-};
-class AgainstTextbook : public testing::TestWithParam<Road> {};
-
-TEST_P(AgainstTextbook, rates_are_equal_after_every_batch) {
-  std::size_t compared = 0;
-  std::uint64_t fallbacks = 0, steps = 0;
-  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    Fuzz fuzz(seed, GetParam().tuning);
-    for (int event = 0; event < 40; ++event) {
-      for (std::size_t i = 1 + fuzz.pick(6); i > 0; --i) fuzz.change_something();
-      ASSERT_LE(fuzz.worst_difference(), 1e-9) << "event " << event;
-    }
-    compared += fuzz.rates_compared;
-    fallbacks += fuzz.net().counters().fallbacks;
-    steps += fuzz.net().counters().steps;
-  }
-  EXPECT_GT(compared, 300'000u);
-  EXPECT_EQ(fallbacks > 0, GetParam().falls_back);
-  EXPECT_EQ(steps > 0, GetParam().repairs);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    MaxMin, AgainstTextbook,
-    testing::Values(Road{"as_shipped", {}, true, true},
-                    Road{"repair_whatever_it_costs",
-                         {.guard_factor = 1e9, .guard_base = 1e9, .batch_fraction = 1e9},
-                         false,
-                         true},
-                    Road{"guard_fires_at_once",
-                         {.guard_factor = 0, .guard_base = 0, .batch_fraction = 1e9},
-                         true,
-                         false},
-                    Road{"guard_fires_midway",
-                         {.guard_factor = 0.1, .guard_base = 20, .batch_fraction = 1e9},
-                         true,
-                         true},
-                    Road{
-                        "always_in_full",
-                        {.guard_factor = 0, .guard_base = 0, .batch_fraction = 0, .batch_least = 0},
-                        false,
-                        false}),
-    name_of<Road>);
-
-TEST(MaxMin, the_order_within_a_batch_does_not_matter) {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937_64 random(seed);
-    const std::size_t links = 3 + random() % 20, flows = 10 + random() % 60;
-    std::vector<Loads> loads(flows);
-    for (Loads& list : loads)
-      for (std::size_t i = 1 + random() % 5; i > 0; --i)
-        list.push_back({LinkIndex(random() % links), 1.0 + static_cast<double>(random() % 3)});
-    std::vector<std::size_t> order(flows);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::vector<std::vector<double>> rates(2, std::vector<double>(flows));
-    for (std::vector<double>& result : rates) {
-      MaxMin net({.guard_factor = 1e9, .guard_base = 1e9, .batch_fraction = 1e9});
-      for (std::size_t l = 0; l < links; ++l) net.add_link(1.0 + static_cast<double>(l % 4));
-      std::vector<VarIndex> vars(flows);
-      for (const std::size_t i : order) vars[i] = net.add(loads[i]);
-      net.solve();
-      for (std::size_t i = 0; i < flows; ++i) result[i] = net.rate(vars[i]);
-      std::shuffle(order.begin(), order.end(), random);
-    }
-    for (std::size_t i = 0; i < flows; ++i)
-      ASSERT_NEAR(rates[0][i], rates[1][i], 1e-12 * rates[0][i]);
-  }
-}
-
-TEST(MaxMin, same_input_gives_the_same_bits) {
-  std::vector<double> results[2];
-  for (std::vector<double>& rates : results) {
-    Fuzz fuzz(7, {});
-    for (int i = 0; i < 300; ++i) {
-      fuzz.change_something();
-      rates.push_back(fuzz.worst_difference());
-      rates.push_back(fuzz.net().load(LinkIndex(0)));
-    }
-  }
-  EXPECT_EQ(results[0], results[1]);
-}
-
 // ---- Work and drift
 // ---------------------------------------------------------------------------------
 
@@ -386,7 +188,7 @@ TEST(MaxMin, a_change_handles_hardly_more_variables_than_it_changes) {
   const double changed = static_cast<double>(after.changed - before.changed);
   RecordProperty("touched_per_changed", std::to_string(touched / changed));
   EXPECT_GT(changed, 3000.0);
-  EXPECT_LE(touched, 1.2 * changed);
+  EXPECT_LE(touched, 1.1 * changed);
   EXPECT_LT(after.fallbacks - before.fallbacks, 30u);
   EXPECT_LT(static_cast<double>(after.steps - before.steps), 20.0 * 3000);
 }

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "models/network/collectives/plan.hpp"
@@ -35,6 +37,24 @@ class LeafSpine final : public PathSource {
       loads.add(down(b, s), share);
     }
   }
+  /// Up to one spine, by label, and down again; just the leaf if all are below one.
+  bool add_reduction_tree(std::span<const std::size_t> nics, std::uint64_t label, double weight,
+                          LoadAccumulator& loads) const override {
+    if (!can_reduce) return false;
+    std::set<std::size_t> leaves;
+    for (const std::size_t nic : nics) {
+      loads.add(nic_out(nic), weight);
+      loads.add(nic_in(nic), weight);
+      leaves.insert(nic / hosts_);
+    }
+    const std::size_t spine = connection_label(label, 0, 0, 0) % spines_;
+    for (const std::size_t leaf : leaves) {
+      if (leaves.size() == 1) break;
+      loads.add(up(leaf, spine), weight);
+      loads.add(down(leaf, spine), weight);
+    }
+    return true;
+  }
   LinkIndex nic_out(std::size_t host) const { return LinkIndex(host); }
   LinkIndex nic_in(std::size_t host) const { return LinkIndex(leaves_ * hosts_ + host); }
   LinkIndex up(std::size_t leaf, std::size_t spine) const {
@@ -50,6 +70,7 @@ class LeafSpine final : public PathSource {
   }
 
   std::vector<double> capacities;
+  bool can_reduce = true;
 
  private:
   std::size_t leaves_, hosts_, spines_;
@@ -78,6 +99,16 @@ class Rails final : public PathSource {
                     LoadAccumulator& loads) const override {
     loads.add(gpu_out(from), flows);
     loads.add(gpu_in(to), flows);
+  }
+  /// Over one switch a rail.
+  bool add_reduction_tree(std::span<const std::size_t> nics, std::uint64_t, double weight,
+                          LoadAccumulator& loads) const override {
+    for (const std::size_t nic : nics) {
+      if (nic % g_ != nics.front() % g_) return false;
+      loads.add(nic_out(nic), weight);
+      loads.add(nic_in(nic), weight);
+    }
+    return true;
   }
   LinkIndex nic_out(std::size_t nic) const { return LinkIndex(nic); }
   LinkIndex nic_in(std::size_t nic) const { return LinkIndex(nodes_ * g_ + nic); }

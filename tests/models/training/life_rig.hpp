@@ -88,9 +88,9 @@ struct Life {
         steps(setup.step) {}
 
   Job& add(const JobSpec& spec, bool every_step = false, std::string name = "job") {
-    jobs.push_back(
-        std::make_unique<Job>(engine, *recorder, pool, &store, steps,
-                              JobSetup{std::move(name), jobs.size(), spec, 100_GB, every_step}));
+    jobs.push_back(std::make_unique<Job>(
+        engine, *recorder, pool, &store, steps,
+        JobSetup{std::move(name), jobs.size(), spec, 100_GB, {}, every_step}));
     return *jobs.back();
   }
 
