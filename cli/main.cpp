@@ -19,6 +19,8 @@ constexpr Command table[] = {
     {"step", "one training step: its time, split, memory, link loads and bounds", step_command},
     {"flows", "raw flows over given routes: start and finish of each", flows_command},
     {"topology", "the fabric of a scenario: counts, bisection, diameter, cost", topology_command},
+    {"collective", "a sweep of collectives as nccl-tests does it: time, bandwidths, busiest link",
+     collective_command},
     {"validate", "published figures beside predicted ones, errors by group", validate_command},
     {"catalog", "the parts that scenarios can name, with their sources", catalog_command},
     {"export", "tables of a run file as CSV", export_command},

@@ -41,6 +41,27 @@ class NoEffect {
     if (!f.enabled) return;
     for (const auto& [name, c] : f.classes)
       if (!c.replace) in_place("failures.classes." + name + ".repair");
+    using K = topologies::FabricKind;
+    const K kind = scenario_.cluster.fabric.kind;
+    if (kind == K::dragonfly || kind == K::torus || kind == K::custom)
+      for (const auto& [name, c] : f.classes)
+        if (c.component == models::Component::upper_switch)
+          idle("failures.classes." + name,
+               "every switch of a " + std::string(name_of(kind)) +
+                   " fabric may have servers: its failures are of component \"leaf-switch\"");
+  }
+
+  /// Whether anything fails that makes traffic move.
+  bool fabric_can_fail() const {
+    if (!can_fail()) return false;
+    return std::any_of(
+        scenario_.failures.classes.begin(), scenario_.failures.classes.end(),
+        [](const auto& entry) {
+          const models::FailureClassSpec& c = entry.second;
+          return c.component == models::Component::leaf_switch ||
+                 c.component == models::Component::upper_switch ||
+                 (c.component == models::Component::link && c.effect == models::Effect::crash);
+        });
   }
 
   void in_place(const std::string& repair) {
@@ -52,6 +73,7 @@ class NoEffect {
   void fabric() {
     using K = topologies::FabricKind;
     const topologies::FabricSpec& f = scenario_.cluster.fabric;
+    if (!fabric_can_fail()) idle("cluster.fabric.convergence_delay", "no link or switch goes down");
     if (f.routing != topologies::RoutingKind::ecmp)
       idle("cluster.fabric.flows_per_pair",
            f.routing == topologies::RoutingKind::fixed

@@ -146,7 +146,7 @@ void add_warnings(const Scenario& scenario, World& world, RunResult& result) {
   }
 }
 
-void add_no_effect(const Scenario& scenario, RunResult& result) {
+void add_no_effect(const Scenario& scenario, const World& world, RunResult& result) {
   std::map<std::string, std::int64_t> strikes;
   std::int64_t interruptions = 0;
   for (const JobResult& j : result.jobs) {
@@ -155,9 +155,12 @@ void add_no_effect(const Scenario& scenario, RunResult& result) {
   }
   if (scenario.failures.enabled)
     for (const auto& [name, cls] : scenario.failures.classes)
-      if (strikes[name] == 0)
+      if (strikes[name] == 0 && world.fabric_faults().faults_of(name) == 0)
         result.no_effect.push_back("failures.classes." + name +
-                                   ": struck no server of a job in this run");
+                                   (cls.component == models::Component::link ||
+                                            cls.component == models::Component::upper_switch
+                                        ? ": nothing of it failed in this run"
+                                        : ": struck no server of a job in this run"));
   if (scenario.cluster.spares > 0 && interruptions == 0)
     result.no_effect.push_back("cluster.spares: nothing failed, so no spare was taken");
 }
@@ -269,7 +272,7 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
   result.fingerprint = to_text(engine.fingerprint());
   add_warnings(scenario, world, result);
   result.no_effect = options.unread_no_effect;
-  add_no_effect(scenario, result);
+  add_no_effect(scenario, world, result);
 
   if (writer) {
     writer->close({.state = file_state(result.state),

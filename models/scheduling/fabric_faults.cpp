@@ -31,6 +31,11 @@ void FabricFaults::attach(FailureClocks& clocks) {
   clocks.on_failure([this](const Failure& failure) { strike(failure); });
 }
 
+std::int64_t FabricFaults::faults_of(const std::string& name) const {
+  const auto found = by_class_.find(name);
+  return found == by_class_.end() ? 0 : found->second;
+}
+
 bool FabricFaults::is_later(const Return& a, const Return& b) {
   return a.when != b.when ? a.when > b.when : a.number > b.number;
 }
@@ -43,6 +48,7 @@ void FabricFaults::strike(const Failure& failure) {
   // A leaf whose software restarts in place stops the jobs, but is not down for a time.
   if (!is_of_fabric || (is_leaf && !spec.replace)) return pool_.strike(failure);
 
+  ++by_class_[failure.cls->name];
   const bool takes_servers = is_leaf && router_.fabric().servers().ports_per_nic == 1;
   // The pool has its servers back after the repair: so must the switch be.
   const Duration down = takes_servers ? failure.repair : failure.detection + failure.repair;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "models/failures/failure_clocks.hpp"
@@ -56,6 +57,8 @@ class FabricFaults {
   void strike(const Failure& failure);
 
   std::int64_t faults() const { return faults_; }
+  /// Of the failure class of this name, so far.
+  std::int64_t faults_of(const std::string& name) const;
   std::int64_t active() const { return std::int64_t(returns_.size()); }
 
  private:
@@ -87,6 +90,7 @@ class FabricFaults {
   std::map<topologies::VertexId, int> down_;               // faults of each faulty switch
   std::vector<Return> returns_;                            // heap, earliest first
   std::int64_t faults_ = 0;
+  std::map<std::string, std::int64_t> by_class_;
   sim::Timer timer_;
   sim::KindId link_down_, link_slow_, link_back_, switch_down_, switch_back_;
 };

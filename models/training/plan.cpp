@@ -184,6 +184,7 @@ Problems check_plan(const JobSpec& job, int gpus_per_server) {
   check(gpus_per_server >= 1 && job.parallel.tensor >= 1 && job.parallel.pipeline >= 1 &&
             job.parallel.chunks >= 1 && job.parallel.micro_batch >= 1 && job.model.layers >= 1,
         "sizes are positive: the reader of the scenario refuses others");
+  if (Problems unplayable = check_playable(job.model); !unplayable.empty()) return unplayable;
   Checker checker{job, gpus_per_server, {}};
   checker.tensor();
   if (const Count data = checker.data(); data > 0) checker.batch(data);

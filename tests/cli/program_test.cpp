@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -269,6 +270,51 @@ TEST_F(Program, one_step_and_the_fabric_have_their_stable_keys) {
   EXPECT_THAT(run({"topology", library("quickstart.json")}).out, HasSubstr("bisection"));
   EXPECT_THAT(run({"step", library("quickstart.json"), "--job", "x"}).err,
               HasSubstr("there is: llama"));
+}
+
+TEST_F(Program, a_sweep_of_collectives_and_what_is_wrong_with_one) {
+  const Finished sweep = run({"collective", library("quickstart.json"), "--kind", "all-reduce",
+                              "--bytes", "1G", "--json"});
+  ASSERT_EQ(sweep.status, 0) << sweep.err;
+  const auto row = nlohmann::json::parse(sweep.out)["rows"][0];
+  for (const char* key : {"kind", "algorithm", "ranks", "bytes", "time_s", "algbw_Bps", "busbw_Bps",
+                          "bound_s", "bottleneck"})
+    EXPECT_TRUE(row.contains(key)) << key;
+  EXPECT_GE(row["time_s"].get<double>(), row["bound_s"].get<double>());
+
+  const Finished cut = run({"collective", library("quickstart.json"), "--bytes", "1G", "--fail",
+                            "node-3/nic-2 -> leaf-0"});
+  EXPECT_EQ(cut.status, 2);
+  EXPECT_THAT(cut.err, HasSubstr("cut by what is down"));
+  EXPECT_EQ(run({"collective", library("quickstart.json"), "--bytes", "1G", "--expect",
+                 "rows.0.time_s<=0.001"})
+                .status,
+            3);
+}
+
+TEST_F(Program, published_rows_are_predicted_and_what_is_skipped_is_said) {
+  const std::string table = file(
+      "t.csv",
+      "system,gpu,nodes,gpus_per_node,gpus,nic_gbps_per_gpu,collective,algorithm,bytes,busbw_gbs\n"
+      "DGX H100,H100-80GB,1,8,8,,all_reduce,ring,17179869184,370\n"
+      "somewhere,,1,8,8,,all_reduce,ring,17179869184,370\n");
+  const Finished done = run({"validate", table, "--json"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto v = nlohmann::json::parse(done.out);
+  EXPECT_EQ(v["rows"], 2);
+  EXPECT_EQ(v["used"], 1);
+  EXPECT_EQ(v["skipped"].size(), 1u);
+  EXPECT_LT(std::abs(v["error"]["mean_signed_pct"].get<double>()), 10);
+}
+
+TEST_F(Program, the_fabrics_of_the_library_build_and_carry_a_step) {
+  for (const char* name : {"rails-1024.json", "dragonfly-1024.json"}) {
+    const Finished step = run({"step", library(name), "--json"});
+    ASSERT_EQ(step.status, 0) << name << step.err;
+    const auto s = nlohmann::json::parse(step.out);
+    EXPECT_FALSE(s["links"]["busiest"].empty()) << name;
+    EXPECT_FALSE(s["links"]["busiest"][0]["pairs"].empty()) << name;
+  }
 }
 
 TEST_F(Program, catalog_and_schema) {
