@@ -191,6 +191,7 @@ std::span<const MaxMin::Change> MaxMin::solve_from_scratch() {
   ++counters_.full_solves;
   if (are_envelopes_loose_) narrow_all();
   apply_changes(false);
+  if (!wide_.empty()) deactivate_slack();
   fill_all();
   return publish();
 }

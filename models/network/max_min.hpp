@@ -229,6 +229,7 @@ class MaxMin {
   void consider(Index link);
   void activate(Index link);
   void deactivate(Index link);
+  void deactivate_slack();
   void move_edge(Index var, Index link, bool to_active);
   void widen(Index var, double x);
   bool tighten(Index var);

@@ -64,15 +64,27 @@ bool MaxMin::is_over_reached(Index l) {
   return link.reach > link.capacity * (1 + tight);
 }
 
-/// After a change of reach or capacity. Wide variables make a change of state dear, so there a link
-/// must be well below its capacity to go.
+/// After a change of reach or capacity. Wide variables make a change of state dear (each of them
+/// searches its list), so there a link must be far below its capacity to go; a full solve, to which
+/// every active link is a cost, lets all of them go at once.
 void MaxMin::consider(Index l) {
   Link& link = links_[l];
   if (is_over_reached(l)) {
     if (!link.is_active) activate(l);
   } else if (link.is_active && link.level == unlimited) {
-    if (wide_.empty() || link.reach <= 0.9 * link.capacity) deactivate(l);
+    if (wide_.empty() || link.reach <= 0.5 * link.capacity) deactivate(l);
   }
+}
+
+void MaxMin::deactivate_slack() {
+  bool is_any = false;
+  for (Index l = 0; l < links_.size(); ++l) {
+    Link& link = links_[l];
+    if (!link.is_active || link.level != unlimited || is_over_reached(l)) continue;
+    link.is_active = false;
+    is_any = true;
+  }
+  if (is_any) partition_all();
 }
 
 void MaxMin::activate(Index l) {
