@@ -29,6 +29,11 @@ void FlowTimeline::reserve(std::size_t links, std::size_t flows, std::size_t loa
 VarIndex FlowTimeline::add(double bytes, std::span<const Load> loads, double cap_Bps,
                            FlowKind kind) {
   check(bytes >= 0 && std::isfinite(bytes), "a flow has a finite number of bytes", bytes);
+  if (options_.takes_places && has_leaving_)
+    if (const auto ended = place_of_ended(loads, cap_Bps, kind)) {
+      restart(*ended, bytes);
+      return *ended;
+    }
   const VarIndex var = solver_.add(loads, cap_Bps);
   const std::size_t i = var.index();
   lengthen(flows_, i + 1);
@@ -42,6 +47,29 @@ VarIndex FlowTimeline::add(double bytes, std::span<const Load> loads, double cap
   ++running_;
   if (bytes == 0) completions_.set(i, now_s_);
   return var;
+}
+
+/// Newcomers mostly come in the order in which the others ended, so a few looks behind the last
+/// place are enough; whoever is missed is simply added.
+std::optional<VarIndex> FlowTimeline::place_of_ended(std::span<const Load> loads, double cap_Bps,
+                                                     FlowKind kind) {
+  constexpr std::size_t looks = 4;
+  for (std::size_t look = 0; look < std::min(looks, finished_.size()); ++look) {
+    const std::size_t at = (next_place_ + look) % finished_.size();
+    const VarIndex var = finished_[at];
+    const State& state = states_[var.index()];
+    if (!state.is_finished || state.kind != kind || solver_.cap(var) != cap_Bps) continue;
+    std::size_t same = 0, all = 0;
+    solver_.for_each_load(var, [&](const Load& load) {
+      if (all < loads.size() && loads[all].link == load.link && loads[all].weight == load.weight)
+        ++same;
+      ++all;
+    });
+    if (same != all || all != loads.size()) continue;
+    next_place_ = at + 1;
+    return var;
+  }
+  return std::nullopt;
 }
 
 void FlowTimeline::restart(VarIndex var, double bytes) {
@@ -162,6 +190,7 @@ std::span<const VarIndex> FlowTimeline::advance(double to_s) {
   }
   running_ -= finished_.size();
   has_leaving_ = true;
+  next_place_ = 0;
   return finished_;
 }
 

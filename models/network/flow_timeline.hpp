@@ -39,6 +39,10 @@ class FlowTimeline {
     /// (docs/models/fluid-network.md). Every solve then looks at all flows.
     double phi = 0;
     MaxMin::Tuning tuning = {};
+    /// A flow that is added in the instant in which another over the very same loads ended takes
+    /// its place and its index, at the same rate: no solve (the steps of a ring). Whoever switches
+    /// it on must have dealt with all that advance() gave before adding.
+    bool takes_places = false;
   };
 
   FlowTimeline() = default;
@@ -86,6 +90,8 @@ class FlowTimeline {
   };
 
   void solve();
+  std::optional<VarIndex> place_of_ended(std::span<const Load> loads, double cap_Bps,
+                                         FlowKind kind);
   double progress_of(std::size_t index) const;
   double left_at(const Flow& flow, double progress_Bps) const;
   void aim(std::size_t index, double progress_Bps);
@@ -101,6 +107,7 @@ class FlowTimeline {
   CompletionHeap<double> completions_;
   std::vector<VarIndex> finished_;        // by the last advance
   bool has_leaving_ = false;              // some of them still have their variables
+  std::size_t next_place_ = 0;            // of finished_, where the last place was found
   std::vector<double> corrected_Bps_;     // by variable, with Options::phi only
   std::vector<unsigned char> is_bursty_;  // links that carry a collective held elsewhere
 };

@@ -63,7 +63,7 @@ enum class RingForm { new_flows, restarted_flows, one_variable };
 
 /// End of a ring of all hosts over `steps` steps, c.flows being those of one step.
 inline double run_ring(const Case& c, std::size_t steps, RingForm form) {
-  models::FlowTimeline line;
+  models::FlowTimeline line(models::FlowTimeline::Options{.takes_places = true});
   line.reserve(c.capacities_Bps.size(), c.flows.size(), c.route.size());
   for (const double capacity : c.capacities_Bps) line.add_link(capacity);
   std::vector<models::Load> loads;

@@ -1,6 +1,7 @@
 #include "models/network/flow_timeline.hpp"
 
 #include <cmath>
+#include <map>
 #include <random>
 #include <set>
 
@@ -382,6 +383,50 @@ TEST(FlowTimelineProperties, every_byte_arrives_under_failures_and_withdrawals) 
     EXPECT_EQ(line.running(), 0u);
     EXPECT_TRUE(given.empty());
   }
+}
+
+// Each round, what ended is followed by as many new flows over paths of a small set.
+std::map<int, double> ends_of_rounds(bool takes_places, std::uint64_t seed, std::uint64_t* solves) {
+  std::mt19937_64 random(seed);
+  FlowTimeline line(FlowTimeline::Options{.takes_places = takes_places});
+  for (int l = 0; l < 6; ++l) line.add_link(1.0 + static_cast<double>(random() % 4));
+  std::vector<Loads> paths;
+  for (int p = 0; p < 5; ++p)
+    paths.push_back(
+        {{LinkIndex(random() % 3)}, {LinkIndex(3 + random() % 3), 1.0 + double(p % 2)}});
+  std::map<std::size_t, int> id_of;
+  std::map<int, double> ends;
+  int ids = 0;
+  const auto add = [&] {
+    const Loads& path = paths[random() % paths.size()];
+    const double bytes = 1.0 + static_cast<double>(random() % 3);
+    id_of[line.add(bytes, path).index()] = ids++;
+  };
+  for (int f = 0; f < 8; ++f) add();
+  for (int round = 0; round < 60; ++round) {
+    std::vector<int> ended;
+    for (const VarIndex var : line.advance(*line.next_completion_s()))
+      ended.push_back(id_of.at(var.index()));
+    for (const int id : ended) ends[id] = line.now_s();
+    for (std::size_t f = 0; f < ended.size(); ++f) add();
+  }
+  *solves = line.solver().counters().solves;
+  return ends;
+}
+
+TEST(FlowTimeline, a_newcomer_that_takes_a_place_changes_no_end) {
+  std::uint64_t places = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::uint64_t with = 0, without = 0;
+    const std::map<int, double> a = ends_of_rounds(true, seed, &with);
+    const std::map<int, double> b = ends_of_rounds(false, seed, &without);
+    ASSERT_EQ(a.size(), b.size());
+    for (const auto& [id, end] : a) EXPECT_NEAR(end, b.at(id), 1e-9 * end);
+    EXPECT_LE(with, without);
+    places += without - with;
+  }
+  EXPECT_GT(places, 50u);
 }
 
 }  // namespace
