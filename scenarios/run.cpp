@@ -138,6 +138,11 @@ void add_warnings(const Scenario& scenario, World& world, RunResult& result) {
       result.warnings.push_back("jobs." + j.name + ": " + std::to_string(stats.saves_late) +
                                 " saves were due before the one before them was complete: the "
                                 "store is too slow for this interval");
+    if (stats.cuts > 0)
+      result.warnings.push_back("jobs." + j.name + ": stood still " + std::to_string(stats.cuts) +
+                                (stats.cuts == 1 ? " time" : " times") +
+                                " because the fabric had no path left; the last time " +
+                                stats.last_cut);
     if (r.interruptions > 0 && r.checkpoints == 0)
       result.warnings.push_back("jobs." + j.name +
                                 ": no save was ever completed, so every failure lost all work");

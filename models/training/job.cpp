@@ -368,7 +368,7 @@ void Job::stand_cut_off(const StepProfile& profile) {
     ++cuts_;
     note(cut_, 0);
   }
-  cut_off_by_ = profile.cut_off;
+  cut_off_by_ = last_cut_ = profile.cut_off;
   is_cut_for_good_ = profile.is_cut_for_good;
 }
 
@@ -534,6 +534,7 @@ JobStats Job::stats() const {
   for (const InterruptionRow& row : interruptions_) ++s.interruptions_by_class[row.cls->name];
   s.reroutes = reroutes_;
   s.cuts = cuts_;
+  s.last_cut = last_cut_;
   for (const CheckpointRow& row : checkpoints_) {
     s.checkpoints += row.complete.has_value();
     s.saves_lost += row.is_lost;

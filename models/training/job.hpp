@@ -103,6 +103,7 @@ struct JobStats {
   std::int64_t saves_late = 0;   // waited for the one before them: saves pile up
   std::int64_t reroutes = 0;     // times that traffic of the job moved to other paths
   std::int64_t cuts = 0;         // times that it had no path
+  std::string last_cut;          // who had none the last time, and which failed links cut it
 };
 
 class Job final : public ServerHolder, public FabricUser {
@@ -222,6 +223,7 @@ class Job final : public ServerHolder, public FabricUser {
   bool is_draining_ = false;
   Time converged_at_{};     // traffic stands still until then
   std::string cut_off_by_;  // while there is no path
+  std::string last_cut_;
   bool is_cut_for_good_ = false;
   std::int64_t reroutes_ = 0;
   std::int64_t cuts_ = 0;

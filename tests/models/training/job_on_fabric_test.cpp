@@ -87,6 +87,7 @@ TEST(JobOnFabric, without_a_path_it_stands_until_the_fabric_is_repaired_and_says
   life.run_and_close(25s);
   EXPECT_EQ(life.job().progress().steps(), 3 + 5);
   EXPECT_EQ(life.job().stats().cuts, 1);
+  EXPECT_THAT(life.job().stats().last_cut, HasSubstr("leaf-0 -> spine-0"));
   EXPECT_EQ(per_gpu(life.job().ledger(), Account::down_connected, 16), 12s);
 }
 
