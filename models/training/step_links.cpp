@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t links_reported = 16;
 constexpr std::size_t pairs_reported = 8;  // of one link
+constexpr std::size_t cuts_named = 6;      // links
 
 }  // namespace
 
@@ -45,10 +46,27 @@ void StepModel::links_changed(std::span<const topologies::LinkId> links) {
 /// Who has no path, and why; empty if all have one. Leaves the rings placed.
 std::string StepModel::cut_off(const Placement& placement, bool& is_for_good) {
   const topologies::Fabric& fabric = router_.fabric();
-  const auto text = [&](topologies::GpuId from, topologies::GpuId to) {
+  // A pair stands for its neighbours on other rails as well: find the one that is cut.
+  const auto text = [&](topologies::GpuId first_from, topologies::GpuId first_to) {
+    topologies::GpuId from = first_from, to = first_to;
+    for (std::size_t i = 0; i < std::size_t(server_.gpus); ++i) {
+      const topologies::GpuId a(first_from.index() + i), b(first_to.index() + i);
+      if (std::max(a.index(), b.index()) >= fabric.gpu_count() ||
+          fabric.host_of(a) != fabric.host_of(first_from) ||
+          fabric.host_of(b) != fabric.host_of(first_to))
+        break;
+      from = relay_of(router_, a, b);
+      to = b;
+      if (!router_.has_path(fabric.nic_of(from), fabric.nic_of(to))) break;
+      from = first_from;
+      to = first_to;
+    }
+    const std::vector<topologies::LinkId> cut = router_.cut(fabric.nic_of(from), fabric.nic_of(to));
     std::string links;
-    for (const topologies::LinkId l : router_.cut(fabric.nic_of(from), fabric.nic_of(to)))
-      links += (links.empty() ? "" : ", ") + fabric.name(l);
+    for (std::size_t l = 0; l < std::min(cut.size(), cuts_named); ++l)
+      links += (l > 0 ? ", " : "") + fabric.name(cut[l]);
+    if (cut.size() > cuts_named)
+      links += " and " + std::to_string(cut.size() - cuts_named) + " more";
     is_for_good = links.empty();
     return "no path from " + fabric.name(fabric.vertex(from)) + " to " +
            fabric.name(fabric.vertex(to)) +

@@ -131,6 +131,16 @@ TEST(LinkFailure, without_a_path_the_profile_names_the_pair_and_the_cut) {
   EXPECT_EQ(&yard.model->profile(yard.packed()), &before);
 }
 
+TEST(LinkFailure, of_several_rails_the_one_that_is_cut_is_named) {
+  Yard yard(two_stages(), 8, RoutingKind::spray);
+  const LinkId port = yard.fabric->uplink(yard.fabric->nic(HostId(1), 5));
+  change(yard, both(port), [&](LinkState& s) { s.set_cable_up(port, false); });
+  const StepProfile& cut = yard.model->profile(yard.packed());
+  EXPECT_THAT(cut.cut_off, HasSubstr("gpu-5"));
+  EXPECT_THAT(cut.cut_off, HasSubstr("node-1/nic-5"));
+  EXPECT_FALSE(cut.is_cut_for_good);
+}
+
 TEST(LinkFailure, the_users_of_a_link_account_for_its_bytes) {
   // Two servers of each leaf, rings over four servers: few pairs, so all of them are listed.
   JobSpec job = two_stages();
