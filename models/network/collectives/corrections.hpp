@@ -50,7 +50,7 @@ double expected_collision_slowdown(std::size_t leaves, std::size_t uplinks, doub
 /// Capacities under priority flow control: multiplied by `factor` on each link that is part of the
 /// fabric, hashed (`is_hashed_fabric` by link: neither an adapter nor sprayed or adaptive 1:1), and
 /// carries two or more flows of these streams. 0.93: mean of six packet-level runs, 0.89 to 1.00
-/// seen, one queue setting, no congestion control. A placeholder until measured.
+/// seen, one queue setting, no congestion control. Weak until it is measured on hardware.
 inline constexpr double lossless_contention = 0.93;
 std::vector<double> contended_capacities(std::span<const double> capacities_Bps,
                                          const std::vector<bool>& is_hashed_fabric,
