@@ -56,7 +56,7 @@ Problems check_raw_flows(const std::vector<RawLink>& links, const std::vector<Ra
 }
 
 RawFlowResult run_raw_flows(const std::vector<RawLink>& links, const std::vector<RawFlow>& flows) {
-  FlowTimeline line;
+  FlowTimeline line(FlowTimeline::Options{.takes_places = true});
   std::unordered_map<std::uint64_t, std::uint32_t> link_rows;
   for (std::size_t i = 0; i < links.size(); ++i) {
     line.add_link(links[i].capacity_Bps);
