@@ -20,7 +20,7 @@ const Usage& usage() {
                            .arguments = "[PART] [OPTIONS]",
                            .what =
                                "Lists the parts that a scenario can name (GPUs, adapters, servers, "
-                               "switches, models, software), or all figures of "
+                               "switches, models, software, calibrations), or all figures of "
                                "one part with range, how sure each is, and its source.",
                            .examples = {{"trainyard catalog", "the list"},
                                         {"trainyard catalog h100-sxm", "every figure of one part"}},
@@ -37,13 +37,13 @@ Json json_of(const Part& part) {
                        {"value", f.value},
                        {"low", f.low},
                        {"high", f.high},
+                       {"prior", f.prior},
+                       {"standard_error", f.standard_error},
+                       {"rows", f.rows},
                        {"sure", f.sure},
                        {"source", f.source}});
-  return {{"kind", part.kind},
-          {"name", part.name},
-          {"title", part.title},
-          {"retrieved", part.retrieved},
-          {"figures", figures}};
+  return {{"kind", part.kind}, {"name", part.name},           {"title", part.title},
+          {"note", part.note}, {"retrieved", part.retrieved}, {"figures", figures}};
 }
 
 std::vector<const Part*> all_parts(const Catalog& catalog) {

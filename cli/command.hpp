@@ -43,6 +43,8 @@ Exit flows_command(const Arguments&);
 Exit topology_command(const Arguments&);
 Exit collective_command(const Arguments&);
 Exit validate_command(const Arguments&);
+Exit calibrate_command(const Arguments&);
+Exit plan_command(const Arguments&);
 Exit catalog_command(const Arguments&);
 Exit export_command(const Arguments&);
 Exit repair_command(const Arguments&);

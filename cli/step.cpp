@@ -1,4 +1,6 @@
+#include <cstdio>
 #include <iostream>
+#include <map>
 
 #include "cli/expect.hpp"
 #include "cli/load.hpp"
@@ -30,6 +32,10 @@ const Usage& usage() {
       .options = {{"job", "NAME", "which job; default: the first by name"},
                   {"set", "PATH=VALUE",
                    "override a value of the scenario; repeatable, the last one wins", true},
+                  {"slow", "GPU=SPEED",
+                   "a GPU, counted within the job from 0, at this share of its speed: \"17=0.8\"; "
+                   "repeatable",
+                   true},
                   {"expect", "PATH>=X",
                    "exit status 3 if a figure of --json misses the bound; repeatable", true},
                   {"json", "", "print the figures as one JSON object"}},
@@ -48,8 +54,29 @@ const std::string& job_name(const scenarios::Scenario& scenario, const Parsed& a
   throw UsageError("there is no job '" + *wanted + "'; there is: " + names);
 }
 
+/// In the order of the GPUs, each once.
+std::vector<models::SlowGpu> slow_gpus(const Parsed& args, int gpus) {
+  std::map<int, double> speeds;
+  for (const std::string& text : args.values("slow")) {
+    int gpu = 0;
+    double speed = 0;
+    char rest = 0;
+    if (std::sscanf(text.c_str(), "%d=%lf%c", &gpu, &speed, &rest) != 2)
+      throw UsageError("--slow must be GPU=SPEED such as 17=0.8, found '" + text + "'");
+    if (gpu < 0 || gpu >= gpus)
+      throw UsageError("--slow " + text + ": the job has GPUs 0 to " + std::to_string(gpus - 1));
+    if (!(speed > 0 && speed <= 1))
+      throw UsageError("--slow " + text + ": a speed is above 0 and at most 1");
+    if (!speeds.emplace(gpu, speed).second)
+      throw UsageError("--slow names GPU " + std::to_string(gpu) + " twice");
+  }
+  std::vector<models::SlowGpu> slow;
+  for (const auto& [gpu, speed] : speeds) slow.push_back({gpu, speed});
+  return slow;
+}
+
 StepReport report_of(const scenarios::Scenario& scenario, const std::string& name,
-                     const std::string& scenario_name) {
+                     const std::string& scenario_name, const Parsed& args) {
   const models::JobSpec& job = scenario.jobs.at(name);
   const models::ServerSpec& server = scenario.cluster.server;
   const scenarios::Site site(scenario);
@@ -60,11 +87,19 @@ StepReport report_of(const scenarios::Scenario& scenario, const std::string& nam
   out.job = name;
   out.model = job.model.name;
   out.gpus = job.gpus;
-  out.profile = model.profile(scenarios::first_placement(scenario, job));
+  models::Placement placement = scenarios::first_placement(scenario, job);
+  placement.slow = slow_gpus(args, job.gpus);
+  out.profile = model.profile(placement);
   if (!out.profile.cut_off.empty()) throw Failure("jobs." + out.job + ": " + out.profile.cut_off);
-  const auto operands = job.parallel.precision == models::Precision::fp8 ? models::Operands::fp8
-                                                                         : models::Operands::bits16;
-  const double peak = models::peak_flops(server.gpu, operands);
+  for (const models::SlowGpu& slow : placement.slow) {
+    const models::RankPlace place = model.plan().place_of(int(slow.gpu));
+    out.slow.push_back({slow.gpu, slow.speed, place.pipeline, place.data});
+  }
+  if (!placement.slow.empty()) {
+    out.replicas_played = model.distinct_replicas(placement);
+    out.step_without_slow = model.profile({placement.servers, {}}).step;
+  }
+  const double peak = models::peak_flops(server.gpu, models::operands_of(job.parallel.precision));
   const double peak_flops = peak * double(job.gpus) * to_seconds(out.profile.step);
   out.mfu = out.profile.model_flops / peak_flops;
   out.hfu = out.profile.hardware_flops / peak_flops;
@@ -100,7 +135,7 @@ Exit step_command(const Arguments& arguments) {
   const auto read = load_or_complain(file, args.values("set"));
   if (!read) return Exit::usage;
   const StepReport report = report_of(read->scenario, job_name(read->scenario, args),
-                                      name_of_scenario(read->scenario, file));
+                                      name_of_scenario(read->scenario, file), args);
   const std::string json = step_json(report);
   std::cout << (args.has("json") ? json : step_text(report, stdout_terminal()));
   const std::vector<std::string> misses = missed(bounds, json);

@@ -1,6 +1,7 @@
 #include "cli/step_report.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/page.hpp"
@@ -32,6 +33,22 @@ void add_parts(Page& page, const StepReport& r) {
                  p == 0 ? Colour::green : Colour::yellow, double(part.count()) / longest,
                  percent(double(part.count()) / step), to_text(part));
   }
+}
+
+void add_slow(Page& page, const StepReport& r) {
+  if (r.slow.empty()) return;
+  page.heading("Slow GPUs");
+  for (const StepReport::SlowGpu& slow : r.slow) {
+    char text[96];
+    std::snprintf(text, sizeof text, "GPU %lld at %.4g of its speed: stage %d of replica %d",
+                  static_cast<long long>(slow.gpu), slow.speed, slow.stage, slow.replica);
+    page.bullet(Colour::yellow, "!", text);
+  }
+  page.row("step without", to_text(r.step_without_slow),
+           "with them it takes " +
+               percent(to_seconds(r.profile.step) / to_seconds(r.step_without_slow)) +
+               " of that; " + std::to_string(r.replicas_played) +
+               (r.replicas_played == 1 ? " replica" : " different replicas") + " played");
 }
 
 void add_memory(Page& page, const StepReport& r) {
@@ -85,6 +102,7 @@ std::string step_text(const StepReport& r, const Terminal& terminal) {
   page.row("MFU", percent(r.mfu),
            "model FLOPs / peak of its GPUs; " + short_number(flops_per_gpu(r)) + "FLOP/s a GPU");
   if (r.hfu > r.mfu) page.row("HFU", percent(r.hfu), "the same with recomputed activations");
+  add_slow(page, r);
   add_parts(page, r);
   add_memory(page, r);
   add_links(page, r);
@@ -111,6 +129,17 @@ std::string step_json(const StepReport& r) {
   out["mfu"] = r.mfu;
   out["hfu"] = r.hfu;
   out["tflops_per_gpu"] = flops_per_gpu(r) * 1e-12;
+
+  out["slow_gpus"] = Json::array();
+  for (const StepReport::SlowGpu& slow : r.slow)
+    out["slow_gpus"].push_back({{"gpu", slow.gpu},
+                                {"speed", slow.speed},
+                                {"stage", slow.stage},
+                                {"replica", slow.replica}});
+  if (!r.slow.empty()) {
+    out["step_without_slow_s"] = to_seconds(r.step_without_slow);
+    out["replicas_played"] = r.replicas_played;
+  }
 
   Json split;  // sums to step_s; compute = useful + kernel_inefficiency, which also stand alone
                // under compute_s

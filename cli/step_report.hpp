@@ -20,6 +20,17 @@ struct StepReport {
   double mfu = 0;
   double hfu = 0;
 
+  /// What if: these GPUs of the job run slower; the profile is with them.
+  struct SlowGpu {
+    std::int64_t gpu = 0;
+    double speed = 1;
+    int stage = 0;
+    int replica = 0;
+  };
+  std::vector<SlowGpu> slow;
+  Duration step_without_slow{};
+  std::size_t replicas_played = 0;  // that differ
+
   struct MemoryItem {
     std::string name;  // weights, gradients, optimizer, activations, buffers
     double bytes = 0;  // of the fullest GPU

@@ -27,6 +27,7 @@ class PartReader {
       if (m.key != "part" && m.key != "kind" && m.key != "title" && m.key != "retrieved" &&
           m.key != "figures" && m.key != "note")
         wrong(m.value, m.key, "unknown key of a part");
+    if (root.find("note")) part_.note = text(root, "note");
     const Node* figures = root.find("figures");
     if (!figures || figures->kind != Node::Kind::object) {
       wrong(root, "figures", "a part needs figures");
@@ -67,6 +68,12 @@ class PartReader {
         figure.low = shown;
       else if (m.key == "high")
         figure.high = shown;
+      else if (m.key == "prior")
+        figure.prior = shown;
+      else if (m.key == "standard_error")
+        figure.standard_error = shown;
+      else if (m.key == "rows")
+        figure.rows = shown;
       else if (m.key == "source" && plain)
         figure.source = shown;
       else if (m.key == "sure" && plain)
@@ -82,6 +89,10 @@ class PartReader {
                      [&](const SureWord& w) { return w.word == figure.sure; }))
       wrong(node, key,
             "\"sure\" must be one of read, sec, mem, calc, fit, found " + in_quotes(figure.sure));
+    if (figure.sure != "fit" &&
+        !(figure.prior.empty() && figure.standard_error.empty() && figure.rows.empty()))
+      wrong(node, key,
+            "only a fitted figure (\"sure\": \"fit\") has prior, standard_error and rows");
     part_.figures.push_back(std::move(figure));
   }
 
@@ -185,11 +196,19 @@ const Part* Catalog::find(std::string_view name) const {
 }
 
 std::string Catalog::table(const Part& part) const {
-  std::string out = part.name + " (" + part.kind + "): " + part.title + "\nsources read " +
-                    part.retrieved + "\n\n";
+  std::string out = part.name + " (" + part.kind + "): " + part.title + "\n" +
+                    (part.note.empty() ? "" : part.note + "\n") + "sources read " + part.retrieved +
+                    "\n\n";
   std::size_t key_width = 6, value_width = 5, range_width = 5;
   const auto range = [](const Figure& f) {
     return f.low.empty() && f.high.empty() ? std::string() : f.low + " – " + f.high;
+  };
+  const auto with_error = [](const Figure& f) {
+    return f.standard_error.empty() ? f.value : f.value + " ± " + f.standard_error;
+  };
+  const auto with_rows = [](const Figure& f) {
+    return f.source + (f.rows.empty() ? "" : " [" + f.rows + "]") +
+           (f.prior.empty() ? "" : " (prior " + f.prior + ")");
   };
   const auto width = [](const std::string& s) {
     return static_cast<std::size_t>(std::count_if(s.begin(), s.end(), [](char c) {
@@ -198,7 +217,7 @@ std::string Catalog::table(const Part& part) const {
   };
   for (const Figure& f : part.figures) {
     key_width = std::max(key_width, width(f.key));
-    if (width(f.value) <= 40) value_width = std::max(value_width, width(f.value));
+    if (width(with_error(f)) <= 40) value_width = std::max(value_width, width(with_error(f)));
     range_width = std::max(range_width, width(range(f)));
   }
   const auto row = [&](const std::string& key, const std::string& value,
@@ -208,7 +227,7 @@ std::string Catalog::table(const Part& part) const {
            padded(low_high, range_width) + "  " + padded(sure, 4) + "  " + source + "\n";
   };
   row("figure", "value", "range", "sure", "source");
-  for (const Figure& f : part.figures) row(f.key, f.value, range(f), f.sure, f.source);
+  for (const Figure& f : part.figures) row(f.key, with_error(f), range(f), f.sure, with_rows(f));
   out += "\nsure:";
   for (const auto& [word, meaning] : sure_words())
     out += " " + std::string(word) + " = " + std::string(meaning) +

@@ -14,10 +14,12 @@ namespace trainyard::scenarios {
 
 /// One figure of a part as it is printed.
 struct Figure {
-  std::string key;  // "memory", "calibration.hbm"
+  std::string key;  // "memory", "repair.value"
   std::string value;
   std::string low, high;
-  std::string sure;  // read, sec, mem, calc, fit: see `sure_words`
+  std::string prior, standard_error;  // of a fitted figure; in its unit
+  std::string rows;                   // of a fitted figure: how many rows of which table
+  std::string sure;                   // read, sec, mem, calc, fit: see `sure_words`
   std::string source;
 };
 
@@ -31,6 +33,7 @@ struct Part {
   std::string name;
   std::string kind;
   std::string title;
+  std::string note;
   std::string retrieved;  // date, YYYY-MM-DD
   std::vector<Figure> figures;
   Node fields;  // the values alone, in the form in which a user would write them
@@ -47,8 +50,8 @@ class Catalog {
   /// What ships with the program. A mistake in one of its files is ours: std::logic_error.
   static const Catalog& standard();
 
-  /// From texts; mistakes are appended: a figure without value, source or a known `sure`, a part
-  /// without a date, …
+  /// From texts; mistakes are appended: a figure without value, source or a known `sure`, a
+  /// standard error of what was not fitted, a part without a date, …
   static Catalog from_texts(const std::vector<PartText>& texts, std::vector<Diagnostic>& mistakes);
 
   std::vector<std::string> kinds() const;

@@ -614,6 +614,8 @@ std::optional<T> make_part(const Catalog& catalog, std::string_view name,
   std::string_view kind;
   if constexpr (std::is_same_v<T, models::GpuSpec>)
     kind = "gpu";
+  else if constexpr (std::is_same_v<T, models::GpuCalibration>)
+    kind = "calibration";
   else if constexpr (std::is_same_v<T, models::NicSpec>)
     kind = "nic";
   else if constexpr (std::is_same_v<T, models::ServerSpec>)
@@ -645,6 +647,8 @@ std::optional<T> make_part(const Catalog& catalog, std::string_view name,
 
 template std::optional<models::GpuSpec> make_part(const Catalog&, std::string_view,
                                                   std::vector<Diagnostic>*);
+template std::optional<models::GpuCalibration> make_part(const Catalog&, std::string_view,
+                                                         std::vector<Diagnostic>*);
 template std::optional<models::NicSpec> make_part(const Catalog&, std::string_view,
                                                   std::vector<Diagnostic>*);
 template std::optional<models::ServerSpec> make_part(const Catalog&, std::string_view,
@@ -660,6 +664,8 @@ std::vector<Diagnostic> check_part(const Catalog& catalog, const Part& part) {
   std::vector<Diagnostic> mistakes;
   if (part.kind == "gpu")
     make_part<models::GpuSpec>(catalog, part.name, &mistakes);
+  else if (part.kind == "calibration")
+    make_part<models::GpuCalibration>(catalog, part.name, &mistakes);
   else if (part.kind == "nic")
     make_part<models::NicSpec>(catalog, part.name, &mistakes);
   else if (part.kind == "server")

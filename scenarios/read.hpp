@@ -53,8 +53,8 @@ ReadResult read_scenario_text(const std::string& text, const std::string& name,
                               const std::vector<std::string>& overrides = {},
                               const Catalog& catalog = Catalog::standard());
 
-/// A catalog part as its struct: T is GpuSpec, NicSpec, ServerSpec, SwitchSpec, TransformerSpec or
-/// SoftwareSpec. None if there is no such part; `mistakes`, if given, says why.
+/// A catalog part as its struct: T is GpuSpec, GpuCalibration, NicSpec, ServerSpec, SwitchSpec,
+/// TransformerSpec or SoftwareSpec. None if there is no such part; `mistakes`, if given, says why.
 template <class T>
 std::optional<T> make_part(const Catalog& catalog, std::string_view name,
                            std::vector<Diagnostic>* mistakes = nullptr);

@@ -6,6 +6,11 @@
 #include <map>
 
 #include "scenarios/validate_collectives.hpp"
+#include "scenarios/validate_memory.hpp"
+#include "scenarios/validate_mlperf.hpp"
+#include "scenarios/validate_scaling.hpp"
+#include "scenarios/validate_statistics.hpp"
+#include "scenarios/validate_training.hpp"
 
 namespace trainyard::scenarios {
 namespace {
@@ -32,6 +37,11 @@ std::vector<std::string> missing(const TableKind& kind, const PublishedTable& ta
                                    [&](const std::string& c) { return table.has(c); });
   if (!kind.one_of.empty() && !has_one) out.push_back("one of " + listed(kind.one_of));
   return out;
+}
+
+double error_of(const PublishedQuantity& quantity, const RowPrediction& p) {
+  return quantity.in_points || p.in_points ? p.predicted - p.published
+                                           : 100 * (p.predicted / p.published - 1);
 }
 
 /// Errors by (by, name), both in the order in which they first appear.
@@ -75,8 +85,21 @@ std::string_view text_of(Uncertainty uncertainty) {
   return "new system";
 }
 
+std::string_view expected_step_error(Uncertainty uncertainty) {
+  switch (uncertainty) {
+    case Uncertainty::calibrated:
+      return "2 to 5 %";
+    case Uncertainty::extrapolated:
+      return "4 to 9 %: a new software stack";
+    case Uncertainty::new_system:
+      return "15 to 20 %: GPU or precision not measured";
+  }
+  return "";
+}
+
 std::span<const TableKind> table_kinds() {
-  static const std::array kinds{collectives_table()};
+  static const std::array kinds{collectives_table(), training_table(), vtrain_table(),
+                                mlperf_table(),      scaling_table(),  memory_table()};
   return kinds;
 }
 
@@ -117,9 +140,11 @@ ErrorSummary summary_of(std::vector<double> errors_pct) {
 }
 
 ValidationReport validate(const PublishedTable& table, const TableKind& kind,
-                          std::vector<Diagnostic>& mistakes) {
+                          std::vector<Diagnostic>& mistakes, const ValidationSetup& setup) {
   ValidationReport report;
   report.kind = kind.name;
+  report.quantity = kind.quantity;
+  const RowPredictor predict = kind.start ? kind.start(setup) : RowPredictor(kind.predict);
   report.table = table.name;
   report.rows = table.rows.size();
   Groups groups;
@@ -128,14 +153,15 @@ ValidationReport validate(const PublishedTable& table, const TableKind& kind,
     const std::string_view given = table.text(row, "id");
     const std::string id = given.empty() ? std::to_string(row.line) : std::string(given);
     const std::size_t mistakes_before = mistakes.size();
-    const auto result = kind.predict(table, row, mistakes);
+    const RowResult result = predict(table, row, mistakes);
     if (mistakes.size() > mistakes_before) continue;
     if (const auto* reason = std::get_if<SkipReason>(&result)) {
       report.skipped.push_back({id, row.line, *reason});
       continue;
     }
     const RowPrediction& prediction = std::get<RowPrediction>(result);
-    const double error_pct = 100 * (prediction.predicted / prediction.published - 1);
+    const double error_pct = error_of(kind.quantity, prediction);
+    for (const std::string& rule : prediction.rules) ++report.rules[rule];
     errors_pct.push_back(error_pct);
     groups.add("uncertainty", std::string(text_of(prediction.uncertainty)), error_pct);
     for (const auto& [by, name] : prediction.groups) groups.add(by, name, error_pct);
@@ -143,6 +169,7 @@ ValidationReport validate(const PublishedTable& table, const TableKind& kind,
   }
   report.error = summary_of(errors_pct);
   report.groups = groups.summaries();
+  add_comparisons(report);
   return report;
 }
 

@@ -20,6 +20,9 @@
 /// read leniently (libcsv), and errors must say file:line:column.
 namespace trainyard::scenarios {
 
+/// Why a row cannot be used, in a few words: rows are counted by it.
+using SkipReason = std::string;
+
 struct TableCell {
   std::string text;
   int line = 0;  // of its first character

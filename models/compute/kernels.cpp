@@ -14,100 +14,181 @@ constexpr double tile_elements = 128.0 * 128.0;
 constexpr double padding = 64.0;
 constexpr double fewest_waves = 0.25;  // below a quarter wave split-k kernels take over
 
-// Fitted together with the constants of GpuCalibration on public step times
-// (docs/models/kernels.md).
-constexpr double flash_backward_rate = 0.76;  // backward over forward rate of flash attention
-constexpr double flash_backward_work = 2.5;   // five products instead of two (Dao et al. 2022)
-constexpr double small_head_rate = 0.93;      // heads of 64 or less, over heads of 128
-constexpr double unfused_product_rate = 0.6;  // batched products per head, over one large GEMM
-constexpr double unfused_forward_bytes =
-    13.0;  // per score: softmax, mask, dropout (Korthikanti et al. 2022)
+constexpr double attention_tile = 128.0;     // Dao 2023
+constexpr double flash_backward_work = 2.5;  // five products instead of two (Dao et al. 2022)
+// Bytes per score of softmax, mask and dropout in 16 bit (Korthikanti et al. 2022, section 4).
+constexpr double unfused_forward_bytes = 13.0;
 constexpr double unfused_backward_bytes = 17.0;
-constexpr double unfused_bytes_factor = 1.1;  // achieved traffic over that count
+
+// Launches: the fused kernel alone, its backward with a sum over the output before it; unfused two
+// products, softmax with mask, dropout, and twice as many backward.
+constexpr double flash_forward_launches = 1.0;
+constexpr double flash_backward_launches = 2.0;
+constexpr double unfused_forward_launches = 4.0;
+constexpr double unfused_backward_launches = 8.0;
 
 double padded(double x) {
   return std::ceil(x / padding) * padding / x;
 }
 
-double efficiency(const GpuSpec& gpu, Operands operands) {
-  return operands == Operands::fp8 ? gpu.calibration.gemm_fp8 : gpu.calibration.gemm_16bit;
+// Achieved share of peak for infinite k.
+double asymptote(const GpuCalibration& c, Operands operands) {
+  switch (operands) {
+    case Operands::bits16:
+      return c.gemm_16bit;
+    case Operands::fp8:
+      return c.gemm_fp8;
+    case Operands::fp8_rowwise:
+      return c.gemm_fp8_rowwise;
+    case Operands::mxfp8:
+      return c.gemm_mxfp8;
+    case Operands::nvfp4:
+      return c.gemm_nvfp4;
+  }
+  return 0;
+}
+
+double operand_bytes(Operands operands) {
+  switch (operands) {
+    case Operands::bits16:
+      return 2.0;
+    case Operands::fp8:
+    case Operands::fp8_rowwise:
+    case Operands::mxfp8:
+      return 1.0;
+    case Operands::nvfp4:
+      return 0.5;
+  }
+  return 0;
+}
+
+double floors_s(const GpuSpec& gpu, KernelTerms terms, double launches) {
+  return terms.floor ? launches * to_seconds(gpu.calibration.kernel_floor) : 0;
+}
+
+double value_size(const AttentionShape& shape) {
+  return shape.value_size > 0 ? shape.value_size : shape.head_size;
 }
 
 double flash_rate(const GpuSpec& gpu, const AttentionShape& shape) {
-  const double small = shape.head_size <= 64 ? small_head_rate : 1.0;
-  return gpu.peak_16bit.value() * gpu.calibration.attention * small;
+  const GpuCalibration& c = gpu.calibration;
+  const double small = shape.head_size <= 64 ? c.small_head : 1.0;
+  return gpu.peak_16bit.value() * c.attention * small;
 }
 
-// Tiles of 128 on the diagonal are computed whole, hence a little more than half.
-double executed_causal_flops(const AttentionShape& shape) {
-  return attention_flops(shape) * 0.5 * (1.0 + 128.0 / std::max(shape.sequence, 128.0));
+double executed_flops(const AttentionShape& shape) {
+  return attention_flops(shape) * executed_attention_share(shape);
 }
 
 double unfused_products_s(const GpuSpec& gpu, const AttentionShape& shape) {
-  return attention_flops(shape) /
-         (gpu.peak_16bit.value() * gpu.calibration.gemm_16bit * unfused_product_rate);
+  const GpuCalibration& c = gpu.calibration;
+  return attention_flops(shape) / (gpu.peak_16bit.value() * c.gemm_16bit * c.unfused_products);
 }
 
 double unfused_softmax_s(const GpuSpec& gpu, const AttentionShape& shape, double bytes_per_score) {
   const double scores = shape.tokens * shape.sequence * shape.heads;
-  return hbm_s(gpu, unfused_bytes_factor * bytes_per_score * scores);
+  return hbm_s(gpu, gpu.calibration.unfused_bytes * bytes_per_score * scores);
 }
 
 }  // namespace
 
 double peak_flops(const GpuSpec& gpu, Operands operands) {
-  return operands == Operands::fp8 ? gpu.peak_fp8.value() : gpu.peak_16bit.value();
+  switch (operands) {
+    case Operands::bits16:
+      return gpu.peak_16bit.value();
+    case Operands::fp8:
+    case Operands::fp8_rowwise:
+    case Operands::mxfp8:
+      return gpu.peak_fp8.value();
+    case Operands::nvfp4:
+      return gpu.peak_fp4.value();
+  }
+  return 0;
 }
 
-double gemm_s(const GpuSpec& gpu, Operands operands, double m, double n, double k) {
-  if (m <= 0 || n <= 0 || k <= 0) return 0;
+double grouped_gemm_s(const GpuSpec& gpu, Operands operands, double groups, double m, double n,
+                      double k, KernelTerms terms) {
+  if (groups <= 0 || m <= 0 || n <= 0 || k <= 0) return 0;
   const GpuCalibration& c = gpu.calibration;
   const double peak = peak_flops(gpu, operands);
-  const double operand_bytes = operands == Operands::fp8 ? 1.0 : 2.0;
 
-  const double k_half = c.k_half * (peak / gpu.sms) / reference_sm_rate;
-  const double waves = m * n / (tile_elements * gpu.sms);
-  const double products_s =
-      2.0 * m * n * k / (peak * efficiency(gpu, operands)) * (1.0 + k_half / k) *
-      (1.0 + c.wave_penalty / std::max(waves, fewest_waves)) * padded(m) * padded(n);
-  const double memory_s = hbm_s(gpu, operand_bytes * (m * k + k * n) + 2.0 * m * n);
-  return std::max(products_s, memory_s) + to_seconds(c.kernel_floor);
+  double products_s = 2.0 * m * n * k / (peak * asymptote(c, operands));
+  if (terms.shape) {
+    const double waves = m * n / (tile_elements * gpu.sms);
+    products_s *= (1.0 + c.wave_penalty / std::max(waves, fewest_waves)) * padded(m) * padded(n);
+    if (terms.saturation) {
+      const double k_half = c.k_half * (peak / gpu.sms) / reference_sm_rate;
+      products_s *= 1.0 + k_half / k;
+    }
+  }
+  const double memory_s = hbm_s(gpu, operand_bytes(operands) * (m * k + k * n) + 2.0 * m * n);
+  return groups * std::max(products_s, memory_s) + floors_s(gpu, terms, 1);
+}
+
+double gemm_s(const GpuSpec& gpu, Operands operands, double m, double n, double k,
+              KernelTerms terms) {
+  return grouped_gemm_s(gpu, operands, 1, m, n, k, terms);
 }
 
 double hbm_s(const GpuSpec& gpu, double bytes) {
   return bytes / (gpu.calibration.hbm * gpu.memory_rate.value());
 }
 
-double linear_forward_s(const GpuSpec& gpu, Operands operands, double tokens, double in,
-                        double out) {
-  return gemm_s(gpu, operands, tokens, out, in);
+double linear_forward_s(const GpuSpec& gpu, Operands operands, const LinearShape& shape,
+                        KernelTerms terms) {
+  return grouped_gemm_s(gpu, operands, shape.groups, shape.tokens, shape.out, shape.in, terms);
 }
 
-double linear_backward_s(const GpuSpec& gpu, Operands operands, double tokens, double in,
-                         double out) {
-  return gemm_s(gpu, operands, tokens, in, out) + gemm_s(gpu, operands, in, out, tokens);
+double linear_backward_s(const GpuSpec& gpu, Operands operands, const LinearShape& shape,
+                         KernelTerms terms) {
+  return grouped_gemm_s(gpu, operands, shape.groups, shape.tokens, shape.in, shape.out, terms) +
+         linear_weight_gradient_s(gpu, operands, shape, terms);
+}
+
+double linear_weight_gradient_s(const GpuSpec& gpu, Operands operands, const LinearShape& shape,
+                                KernelTerms terms) {
+  return grouped_gemm_s(gpu, operands, shape.groups, shape.in, shape.out, shape.tokens, terms);
 }
 
 double attention_flops(const AttentionShape& shape) {
-  return 4.0 * shape.tokens * shape.sequence * shape.heads * shape.head_size;
+  return 2.0 * shape.tokens * shape.sequence * shape.heads * (shape.head_size + value_size(shape));
 }
 
-double flash_attention_forward_s(const GpuSpec& gpu, const AttentionShape& shape) {
-  return executed_causal_flops(shape) / flash_rate(gpu, shape);
+// A token sees s/2 others on average, w (1 - w/2s) inside a window of w; a border of the mask
+// through a tile costs half a tile more: the diagonal for every token, the far end of the window
+// for those that have one.
+double executed_attention_share(const AttentionShape& shape) {
+  const double s = shape.sequence;
+  const double w = shape.window > 0 ? std::min(shape.window, s) : s;
+  const double seen = w * (1.0 - w / (2.0 * s));
+  const double borders = 0.5 * attention_tile * (2.0 - w / s);
+  return std::min(1.0, (seen + borders) / s);
 }
 
-double flash_attention_backward_s(const GpuSpec& gpu, const AttentionShape& shape) {
-  return flash_backward_work * executed_causal_flops(shape) /
-         (flash_rate(gpu, shape) * flash_backward_rate);
+double flash_attention_forward_s(const GpuSpec& gpu, const AttentionShape& shape,
+                                 KernelTerms terms) {
+  return executed_flops(shape) / flash_rate(gpu, shape) +
+         floors_s(gpu, terms, flash_forward_launches);
 }
 
-double unfused_attention_forward_s(const GpuSpec& gpu, const AttentionShape& shape) {
-  return unfused_products_s(gpu, shape) + unfused_softmax_s(gpu, shape, unfused_forward_bytes);
+double flash_attention_backward_s(const GpuSpec& gpu, const AttentionShape& shape,
+                                  KernelTerms terms) {
+  return flash_backward_work * executed_flops(shape) /
+             (flash_rate(gpu, shape) * gpu.calibration.attention_backward) +
+         floors_s(gpu, terms, flash_backward_launches);
 }
 
-double unfused_attention_backward_s(const GpuSpec& gpu, const AttentionShape& shape) {
+double unfused_attention_forward_s(const GpuSpec& gpu, const AttentionShape& shape,
+                                   KernelTerms terms) {
+  return unfused_products_s(gpu, shape) + unfused_softmax_s(gpu, shape, unfused_forward_bytes) +
+         floors_s(gpu, terms, unfused_forward_launches);
+}
+
+double unfused_attention_backward_s(const GpuSpec& gpu, const AttentionShape& shape,
+                                    KernelTerms terms) {
   return 2.0 * unfused_products_s(gpu, shape) +
-         unfused_softmax_s(gpu, shape, unfused_backward_bytes);
+         unfused_softmax_s(gpu, shape, unfused_backward_bytes) +
+         floors_s(gpu, terms, unfused_backward_launches);
 }
 
 }  // namespace trainyard::models

@@ -10,7 +10,7 @@ namespace trainyard::models {
 struct NicSpec {
   std::string name;
   BytesPerSecond rate{50e9};  // one direction
-  double efficiency = 0.87;   // achieved over nominal for large messages
+  double efficiency = 0.96;   // achieved over nominal for large messages
   Duration latency{10000};    // one message between two servers, software included
   Watts power{};
   Dollars price{};

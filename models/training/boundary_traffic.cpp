@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "models/training/ring_layout.hpp"
 #include "models/training/stage_costs.hpp"
 
 namespace trainyard::models {
@@ -20,25 +21,57 @@ BoundaryTraffic::BoundaryTraffic(const Plan& plan, const ServerSpec& server,
       server_(server),
       router_(router),
       links_(links),
-      bytes_per_rank_(boundary_bytes(plan)) {}
+      bytes_per_rank_(boundary_bytes(plan)),
+      tensor_stride_(plan.stride(RankDimension::tensor)) {
+  const int reach = (plan.tensor - 1) * tensor_stride_;
+  for (int stage = 0; stage < plan.pipeline; ++stage) {
+    servers_of_stage_.push_back(servers_of_stage(plan, stage, server.gpus));
+    for (int replica = 0; replica < replicas(); ++replica) {
+      const int first = plan.rank_of(
+          {.context = replica % plan.context, .data = replica / plan.context, .pipeline = stage});
+      first_ranks_.push_back(first);
+      spans_servers_ |= first / server.gpus != (first + reach) / server.gpus;
+    }
+  }
+}
+
+int BoundaryTraffic::rank_of(int replica, int tensor, int stage) const {
+  return first_ranks_[std::size_t(stage * replicas() + replica)] + tensor * tensor_stride_;
+}
 
 topologies::GpuId BoundaryTraffic::gpu_of(std::span<const topologies::HostId> servers, int replica,
                                           int tensor, int stage) const {
-  const int rank = plan_.rank_of({.tensor = tensor, .data = replica, .pipeline = stage});
+  const int rank = rank_of(replica, tensor, stage);
   return router_.fabric().gpu(servers[std::size_t(rank / server_.gpus)],
                               std::size_t(rank % server_.gpus));
 }
 
+BoundaryTraffic::PairKey BoundaryTraffic::key(std::span<const topologies::HostId> servers,
+                                              int replica, int from_stage, int to_stage) const {
+  PairKey key;
+  key.first = {std::uint32_t(gpu_of(servers, replica, 0, from_stage).index()),
+               std::uint32_t(gpu_of(servers, replica, 0, to_stage).index())};
+  if (!spans_servers_) return key;
+  for (const int stage : {from_stage, to_stage}) {
+    const int first = rank_of(replica, 0, stage);
+    int last_seen = first / server_.gpus;
+    for (int tensor = 1; tensor < plan_.tensor; ++tensor)
+      if (const int at = (first + tensor * tensor_stride_) / server_.gpus; at != last_seen) {
+        key.others.push_back(std::uint32_t(servers[std::size_t(at)].index()));
+        last_seen = at;
+      }
+  }
+  return key;
+}
+
 const BoundaryTraffic::Pair& BoundaryTraffic::pair(std::span<const topologies::HostId> servers,
                                                    int replica, int from_stage, int to_stage) {
-  const auto gpu_of = [&](int tensor, int stage) {
-    return this->gpu_of(servers, replica, tensor, stage);
-  };
-  // Tensor-parallel ranks follow each other, so the first GPU at each end names the pair.
-  const std::pair<std::uint32_t, std::uint32_t> key{std::uint32_t(gpu_of(0, from_stage).index()),
-                                                    std::uint32_t(gpu_of(0, to_stage).index())};
+  PairKey key = this->key(servers, replica, from_stage, to_stage);
   auto found = pairs_.find(key);
   if (found == pairs_.end()) {
+    const auto gpu_of = [&](int tensor, int stage) {
+      return this->gpu_of(servers, replica, tensor, stage);
+    };
     Pair made;
     made.is_detour = router_.state().is_changed();
     bool connected = true;
@@ -51,46 +84,64 @@ const BoundaryTraffic::Pair& BoundaryTraffic::pair(std::span<const topologies::H
       made.latency_s = connection_latency_s(router_, gpu_of(0, from_stage), gpu_of(0, to_stage), 0);
     else
       made.loads.clear();
-    found = pairs_.emplace(key, std::move(made)).first;
+    found = pairs_.emplace(std::move(key), std::move(made)).first;
   }
   return found->second;
+}
+
+std::pair<topologies::GpuId, topologies::GpuId> BoundaryTraffic::cut_pair(
+    std::span<const topologies::HostId> servers, int replica, int from_stage, int to_stage) const {
+  const topologies::Fabric& fabric = router_.fabric();
+  for (int tensor = 0; tensor < plan_.tensor; ++tensor) {
+    const topologies::GpuId from = gpu_of(servers, replica, tensor, from_stage),
+                            to = gpu_of(servers, replica, tensor, to_stage);
+    if (fabric.host_of(from) != fabric.host_of(to) &&
+        !router_.has_path(fabric.nic_of(relay_of(router_, from, to)), fabric.nic_of(to)))
+      return {from, to};
+  }
+  return {gpu_of(servers, replica, 0, from_stage), gpu_of(servers, replica, 0, to_stage)};
 }
 
 BoundaryTimes BoundaryTraffic::solve(std::span<const topologies::HostId> servers, int from_stage,
                                      int to_stage) {
   std::vector<const Pair*> pairs;
-  std::vector<const LinkLoads*> replicas;
-  for (int replica = 0; replica < plan_.data; ++replica) {
+  std::vector<const LinkLoads*> loads;
+  for (int replica = 0; replica < replicas(); ++replica) {
     pairs.push_back(&pair(servers, replica, from_stage, to_stage));
-    replicas.push_back(pairs.back()->loads.empty() ? nullptr : &pairs.back()->loads);
+    loads.push_back(pairs.back()->loads.empty() ? nullptr : &pairs.back()->loads);
   }
   FabricSolver fabric(router_, server_, links_);
-  const std::vector<FabricSolver::Added> vars = fabric.add_together(replicas);
+  const std::vector<FabricSolver::Added> vars = fabric.add_together(loads);
   fabric.solver().solve();
   const double bytes_per_flow = bytes_per_rank_ / router_.flows_of_pair();
   BoundaryTimes times;
-  for (std::size_t replica = 0; replica < vars.size(); ++replica) {
-    if (!vars[replica].var.is_valid()) times.no_path.push_back(int(replica));
-    times.pairs.emplace_back(gpu_of(servers, int(replica), 0, from_stage).index(),
-                             gpu_of(servers, int(replica), 0, to_stage).index());
-    times.seconds.push_back(vars[replica].var.is_valid()
-                                ? message_latency_s + pairs[replica]->latency_s +
-                                      bytes_per_flow / fabric.solver().rate(vars[replica].var)
+  for (int replica = 0; replica < replicas(); ++replica) {
+    const VarIndex var = vars[std::size_t(replica)].var;
+    const topologies::GpuId from = gpu_of(servers, replica, 0, from_stage),
+                            to = gpu_of(servers, replica, 0, to_stage);
+    times.pairs.emplace_back(from.index(), to.index());
+    times.seconds.push_back(var.is_valid()
+                                ? message_latency_s + pairs[std::size_t(replica)]->latency_s +
+                                      bytes_per_flow / fabric.solver().rate(var)
                                 : 0.0);
+    if (var.is_valid()) continue;
+    times.no_path.push_back(replica);
+    times.cut.push_back(cut_pair(servers, replica, from_stage, to_stage));
   }
   return times;
 }
 
 const BoundaryTimes& BoundaryTraffic::times(std::span<const topologies::HostId> servers,
                                             int from_stage, int to_stage) {
-  const int stage_ranks = plan_.tensor * plan_.data;
-  std::vector<std::uint32_t> key{std::uint32_t(from_stage), std::uint32_t(to_stage)};
-  for (const int stage : {from_stage, to_stage}) {
-    const int first = stage * stage_ranks / server_.gpus,
-              last = ((stage + 1) * stage_ranks - 1) / server_.gpus;
-    for (int s = first; s <= last; ++s)
-      key.push_back(std::uint32_t(servers[std::size_t(s)].index()));
+  if (const double now = server_.gpu.calibration.scale_up_efficiency;
+      scale_up_efficiency_ != now) {  // calibration changes what links achieve
+    known_.clear();
+    scale_up_efficiency_ = now;
   }
+  std::vector<std::uint32_t> key{std::uint32_t(from_stage), std::uint32_t(to_stage)};
+  for (const int stage : {from_stage, to_stage})
+    for (const int server : servers_of_stage_[std::size_t(stage)])
+      key.push_back(std::uint32_t(servers[std::size_t(server)].index()));
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   return known_.emplace(std::move(key), solve(servers, from_stage, to_stage)).first->second;
 }
@@ -98,14 +149,14 @@ const BoundaryTimes& BoundaryTraffic::times(std::span<const topologies::HostId> 
 void BoundaryTraffic::add_bytes(std::span<const topologies::HostId> servers, int from_stage,
                                 int to_stage, double transfers, std::vector<double>& bytes) {
   const double bytes_per_flow = bytes_per_rank_ / router_.flows_of_pair();
-  for (int replica = 0; replica < plan_.data; ++replica)
+  for (int replica = 0; replica < replicas(); ++replica)
     for (const auto& [link, weight] : pair(servers, replica, from_stage, to_stage).loads)
       bytes[link.index()] += weight * bytes_per_flow * transfers;
 }
 
 bool BoundaryTraffic::uses(std::span<const topologies::HostId> servers, int from_stage,
                            int to_stage, const std::vector<bool>& links) {
-  for (int replica = 0; replica < plan_.data; ++replica)
+  for (int replica = 0; replica < replicas(); ++replica)
     for (const auto& [link, weight] : pair(servers, replica, from_stage, to_stage).loads)
       if (links[link.index()]) return true;
   return false;
@@ -118,7 +169,7 @@ void BoundaryTraffic::forget(const std::vector<bool>& links) {
     const bool depends =
         pair.is_detour || std::any_of(pair.loads.begin(), pair.loads.end(),
                                       [&](const auto& load) { return links[load.first.index()]; });
-    if (depends) forgotten.insert(at->first);
+    if (depends) forgotten.insert(at->first.first);
     at = depends ? pairs_.erase(at) : std::next(at);
   }
   std::erase_if(known_, [&](const auto& entry) {

@@ -2,74 +2,114 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <set>
 
-#include "models/network/collectives/alone.hpp"
+#include "models/network/collectives/tuner.hpp"
 #include "sim/check.hpp"
 
 namespace trainyard::models {
+namespace {
+
+// A ring across servers, besides its steps between them (NicSpec::latency): launch of one call, and
+// a step inside a server. Fitted to published rings over several servers
+// (docs/models/data-traffic.md).
+constexpr double base_s = 10e-6;
+constexpr double step_inside_s = 2e-6;
+
+}  // namespace
 
 DataTraffic::DataTraffic(const Plan& plan, const ServerSpec& server,
-                         const topologies::Router& router, LinkTable& links)
-    : plan_(plan),
-      server_(server),
+                         const topologies::Router& router, LinkTable& links, double data_rate)
+    : server_(server),
       router_(router),
       links_(links),
-      rings_(std::size_t(plan.pipeline)) {
-  // Uneven groups are cut into equal pieces, none of which spans two servers.
-  group_members_ = std::gcd(plan_.data, std::max(1, server_.gpus / plan_.tensor));
-  group_servers_ = plan_.data / group_members_;
-  const AloneConstants constants;
-  latency_s_ = constants.base_s + (plan_.data - group_servers_) * constants.step_s +
-               (group_servers_ - 1) * to_seconds(server_.nic.latency);
+      scale_up_(link_constants(server.gpu.scale_up_rate, server.gpu.peak_fp8 > FlopsPerSecond(0),
+                               server.nic.rate)) {
+  set_rate(data_rate);
+  for (int stage = 0; stage < plan.pipeline; ++stage)
+    servers_of_stage_.push_back(models::servers_of_stage(plan, stage, server.gpus));
+  for (std::size_t k = 0; k < ring_kinds; ++k) {
+    Kind& kind = kinds_[k];
+    kind.size = ring_size(plan, RingKind(k));
+    for (int stage = 0; stage < plan.pipeline; ++stage)
+      kind.layouts.push_back(ring_layout(plan, stage, RingKind(k), server.gpus, shapes_));
+    kind.rings.resize(kind.layouts.size());
+  }
 }
 
-double DataTraffic::latency_s(int stage) const {
-  return latency_s_ + (group_servers_ - 1) * rings_[std::size_t(stage)].path_latency_s;
+void DataTraffic::set_rate(double data_rate) {
+  check(data_rate > 0, "traffic moves at some rate", data_rate);
+  data_rate_ = data_rate;
 }
 
-double DataTraffic::bytes_of_flow(double bytes) const {
-  return bytes * (plan_.data - 1) / plan_.data / (group_members_ * router_.flows_of_pair());
+int DataTraffic::servers_of_group(RingKind ring) const {
+  int most = 1;
+  for (const RingLayout& layout : of(ring).layouts) most = std::max(most, layout.servers);
+  return most;
 }
 
-DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> servers, int stage) {
+double DataTraffic::bytes_of_flow(double bytes, int stage, RingKind ring) const {
+  const double n = of(ring).size;
+  return bytes * (n - 1) / n / (layout(stage, ring).channels * router_.flows_of_pair());
+}
+
+DataTraffic::Call DataTraffic::call(int stage, RingKind ring, double bytes) const {
+  const int n = size(ring), servers = layout(stage, ring).servers;
+  Call call;
+  call.bytes_of_flow = bytes_of_flow(bytes, stage, ring) / data_rate_;
+  if (servers > 1) {
+    const double between_s = to_seconds(server_.nic.latency) + placed(stage, ring).path_latency_s;
+    call.fixed_s = base_s + (n - servers) * step_inside_s + (servers - 1) * between_s;
+  } else if (n > 1) {
+    const auto ranks = std::size_t(n);
+    LinkConstants constants = scale_up_;
+    constants.ring_efficiency = server_.gpu.calibration.scale_up_efficiency;
+    const std::optional<CollectiveCost> cost =
+        best(CollectiveKind::reduce_scatter, bytes, {ranks, ranks}, constants);
+    check(cost.has_value(), "there is a way to reduce inside a server");
+    call.fixed_s = cost->latency_s + cost->fill_s;
+    // The protocol of short messages leaves less of the links than the solver's capacities.
+    call.bytes_of_flow *= constants.ring_efficiency / cost->inside_efficiency;
+  }
+  return call;
+}
+
+double DataTraffic::latency_s(int stage, RingKind ring, double bytes) const {
+  return call(stage, ring, bytes).fixed_s;
+}
+
+const DataTraffic::Edge& DataTraffic::edge(const EdgeKey& key) {
+  if (const auto found = edges_.find(key); found != edges_.end()) return found->second;
+  Edge made;
+  made.is_detour = router_.state().is_changed();
+  const RingConnections& connections = shapes_[int(key.shape)];
+  bool connected = true;
+  made.loads = links_.collect([&](auto&& add) {
+    for (const RingConnection& c : connections)
+      connected &= add_connection(
+          router_, gpu(key.from, c.from), gpu(key.to, c.to), std::uint64_t(c.channel) + 1,
+          [&](topologies::LinkId link, double weight) { add(link, weight * c.weight); });
+  });
+  if (connected) {
+    const RingConnection& first = connections.front();
+    made.latency_s = connection_latency_s(router_, gpu(key.from, first.from), gpu(key.to, first.to),
+                                          std::uint64_t(first.channel) + 1);
+  } else {
+    made.loads.clear();
+  }
+  return edges_.emplace(key, std::move(made)).first->second;
+}
+
+DataTraffic::Ring DataTraffic::make_ring(const RingLayout& layout,
+                                         std::span<const topologies::HostId> servers) {
   const topologies::Fabric& fabric = router_.fabric();
-  const auto gpu_of = [&](int tensor, int data) {
-    const int rank = plan_.rank_of({.tensor = tensor, .data = data, .pipeline = stage});
-    return fabric.gpu(servers[std::size_t(rank / server_.gpus)], std::size_t(rank % server_.gpus));
-  };
+  const auto host = [&](int server) { return servers[std::size_t(server)]; };
   Ring ring;
-  // What one server of the ring sends to the next: every channel of every tensor-parallel rank's
-  // group.
-  const auto edge = [&](int from, int to) -> const Edge& {
-    const EdgeKey key{gpu_of(0, from * group_members_).index(),
-                      gpu_of(0, to * group_members_).index()};
-    ring.edges.push_back(key);
-    auto found = edges_.find(key);
-    if (found == edges_.end()) {
-      Edge made;
-      made.is_detour = router_.state().is_changed();
-      bool connected = true;
-      made.loads = links_.collect([&](auto&& add) {
-        for (int tensor = 0; tensor < plan_.tensor; ++tensor)
-          for (int channel = 0; channel < group_members_; ++channel)
-            connected &= add_connection(router_, gpu_of(tensor, from * group_members_ + channel),
-                                        gpu_of(tensor, to * group_members_ + channel),
-                                        std::uint64_t(channel) + 1, add);
-      });
-      if (connected)
-        made.latency_s = connection_latency_s(router_, gpu_of(0, from * group_members_),
-                                              gpu_of(0, to * group_members_), 1);
-      else
-        made.loads.clear();
-      found = edges_.emplace(key, std::move(made)).first;
-    }
-    return found->second;
-  };
   std::vector<const Edge*> edges;
-  for (int server = 0; group_servers_ > 1 && server < group_servers_; ++server) {
-    edges.push_back(&edge(server, (server + 1) % group_servers_));
+  for (const RingLayout::Edge& e : layout.edges) {
+    ring.edges.push_back({std::uint32_t(host(e.from).index()), std::uint32_t(host(e.to).index()),
+                          std::uint32_t(e.shape)});
+    edges.push_back(&edge(ring.edges.back()));
     ring.connected &= !edges.back()->loads.empty();
     ring.path_latency_s = std::max(ring.path_latency_s, edges.back()->latency_s);
   }
@@ -77,14 +117,13 @@ DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> ser
   ring.loads = links_.collect([&](auto&& add) {
     for (const Edge* e : edges)
       for (const auto& [link, weight] : e->loads) add(link, weight);
-    if (group_members_ > 1) {  // through the scale-up switch: every channel visits every member
-      const double weight = double(group_members_) * router_.flows_of_pair();
-      for (int data = 0; data < group_servers_ * group_members_; ++data)
-        for (int tensor = 0; tensor < plan_.tensor; ++tensor) {
-          const topologies::LinkId up = fabric.scale_up_uplink(gpu_of(tensor, data));
-          add(up, weight);
-          add(topologies::Fabric::reverse(up), weight);
-        }
+    // Through the scale-up switch: every channel visits every member.
+    const double weight = double(layout.channels) * router_.flows_of_pair();
+    for (const int rank : layout.passing) {
+      const topologies::LinkId up = fabric.scale_up_uplink(
+          fabric.gpu(host(rank / server_.gpus), std::size_t(rank % server_.gpus)));
+      add(up, weight);
+      add(topologies::Fabric::reverse(up), weight);
     }
   });
   return ring;
@@ -92,58 +131,73 @@ DataTraffic::Ring DataTraffic::make_ring(std::span<const topologies::HostId> ser
 
 bool DataTraffic::place(std::span<const topologies::HostId> servers) {
   bool connected = true, is_new = false;
-  if (plan_.data < 2) return true;
-  const int stage_ranks = plan_.tensor * plan_.data;
-  std::vector<std::uint32_t> of_stage;
-  for (int stage = 0; stage < plan_.pipeline; ++stage) {
-    of_stage.clear();
-    const int first = stage * stage_ranks / server_.gpus,
-              last = ((stage + 1) * stage_ranks - 1) / server_.gpus;
-    for (int s = first; s <= last; ++s)
-      of_stage.push_back(std::uint32_t(servers[std::size_t(s)].index()));
-    Ring& ring = rings_[std::size_t(stage)];
-    if (ring.servers != of_stage) {
-      ring = make_ring(servers, stage);
-      ring.servers = of_stage;
-      is_new = true;
+  std::vector<std::uint32_t> hosts;
+  for (std::size_t stage = 0; stage < servers_of_stage_.size(); ++stage) {
+    hosts.clear();
+    for (const int server : servers_of_stage_[stage])
+      hosts.push_back(std::uint32_t(servers[std::size_t(server)].index()));
+    for (Kind& kind : kinds_) {
+      if (kind.size < 2) continue;
+      Ring& ring = kind.rings[stage];
+      if (ring.servers != hosts) {
+        ring = make_ring(kind.layouts[stage], servers);
+        ring.servers = hosts;
+        is_new = true;
+      }
+      connected &= ring.connected;
     }
-    connected &= ring.connected;
   }
-  if (is_new) fabric_.reset();
+  // Calibration changes what links achieve.
+  if (is_new || scale_up_efficiency_ != server_.gpu.calibration.scale_up_efficiency)
+    fabric_.reset();
   if (connected && !fabric_) make_solver();
   return connected;
 }
 
 void DataTraffic::make_solver() {
   std::vector<const LinkLoads*> loads;
-  for (const Ring& ring : rings_) loads.push_back(&ring.loads);
+  for (const Kind& kind : kinds_)
+    for (const Ring& ring : kind.rings) loads.push_back(kind.size < 2 ? nullptr : &ring.loads);
   fabric_ = std::make_unique<FabricSolver>(router_, server_, links_);
-  vars_ = fabric_->add_together(loads);
-  for (const FabricSolver::Added& added : vars_) fabric_->solver().set_capacity(added.own, 0.0);
+  scale_up_efficiency_ = server_.gpu.calibration.scale_up_efficiency;
+  const std::vector<FabricSolver::Added> added = fabric_->add_together(loads);
+  auto next = added.begin();
+  for (Kind& kind : kinds_) {
+    kind.moved.assign(next, next + std::ptrdiff_t(kind.rings.size()));
+    next += std::ptrdiff_t(kind.rings.size());
+    for (const FabricSolver::Added& variable : kind.moved)
+      if (variable.var.is_valid()) fabric_->solver().set_capacity(variable.own, 0.0);
+  }
   fabric_->solver().solve();
 }
 
 void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) {
-  if (plan_.data < 2) {
-    for (auto& stage : stages)
-      for (StageCollective& c : stage) c.finish_s = c.ready_s;
-    return;
-  }
-  MaxMin& solver = fabric_->solver();
-  const std::size_t n = stages.size();
   struct State {
     std::size_t next = 0;  // collective in progress or waited for
     double start_s = 0;    // of its fluid part
     double left = 0;       // bytes of a flow
     double settled_s = 0;
-    bool moving = false;
+    const FabricSolver::Added* moving = nullptr;
   };
+  const std::size_t n = stages.size();
   std::vector<State> state(n);
+  const auto is_waiting = [&](std::size_t s) {
+    return !state[s].moving && state[s].next < stages[s].size();
+  };
   const auto wait_for_next = [&](std::size_t s, double now) {
     State& st = state[s];
-    st.moving = false;
-    if (st.next < stages[s].size())
-      st.start_s = std::max(now, stages[s][st.next].ready_s) + latency_s(int(s));
+    st.moving = nullptr;
+    for (; st.next < stages[s].size(); ++st.next) {
+      StageCollective& c = stages[s][st.next];
+      now = std::max(now, c.ready_s);
+      if (size(c.ring) > 1 && c.bytes > 0) {
+        const Call call = this->call(int(s), c.ring, c.bytes);
+        st.start_s = now + call.fixed_s;
+        st.left = call.bytes_of_flow;
+        return;
+      }
+      c.finish_s = now;
+    }
   };
   for (std::size_t s = 0; s < n; ++s) wait_for_next(s, 0.0);
   const double never = std::numeric_limits<double>::infinity();
@@ -152,32 +206,31 @@ void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) {
     for (std::size_t s = 0; s < n; ++s) {
       const State& st = state[s];
       if (st.moving)
-        next = std::min(next, st.settled_s + st.left / solver.rate(vars_[s].var));
-      else if (st.next < stages[s].size())
+        next = std::min(next, st.settled_s + st.left / fabric_->solver().rate(st.moving->var));
+      else if (is_waiting(s))
         next = std::min(next, st.start_s);
     }
     if (next == never) break;
     check(next >= now, "collectives of a stage follow each other in time", next, now);
     now = next;
+    MaxMin& solver = fabric_->solver();
     for (std::size_t s = 0; s < n; ++s) {
       State& st = state[s];
       if (st.moving) {
-        const double rate = solver.rate(vars_[s].var);
+        const double rate = solver.rate(st.moving->var);
         if (st.settled_s + st.left / rate <= now * (1 + 1e-15)) {  // done: what is left is zero
+          solver.set_capacity(st.moving->own, 0.0);
           stages[s][st.next++].finish_s = now;
           wait_for_next(s, now);
-          if (!(st.next < stages[s].size() && st.start_s <= now))
-            solver.set_capacity(vars_[s].own, 0.0);
         } else {
           st.left -= rate * (now - st.settled_s);
           st.settled_s = now;
         }
       }
-      if (!st.moving && st.next < stages[s].size() && st.start_s <= now) {
-        st.moving = true;
-        st.left = bytes_of_flow(stages[s][st.next].bytes);
+      if (is_waiting(s) && st.start_s <= now) {
+        st.moving = &of(stages[s][st.next].ring).moved[s];
         st.settled_s = now;
-        solver.set_capacity(vars_[s].own, vars_[s].own_Bps);
+        solver.set_capacity(st.moving->own, st.moving->own_Bps);
       }
     }
     solver.solve();
@@ -186,61 +239,78 @@ void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) {
     check(state[s].next == stages[s].size(), "every collective ends", s);
 }
 
-std::vector<double> DataTraffic::steady_s(double bytes) {
-  std::vector<double> seconds(rings_.size(), 0.0);
-  if (plan_.data < 2) return seconds;
+std::vector<double> DataTraffic::steady_s(double bytes, RingKind ring) {
+  const std::vector<FabricSolver::Added>& moved = of(ring).moved;
+  std::vector<double> seconds(servers_of_stage_.size(), 0.0);
+  if (size(ring) < 2) return seconds;
   MaxMin& solver = fabric_->solver();
-  for (std::size_t s = 0; s < rings_.size(); ++s)
-    solver.set_capacity(vars_[s].own, vars_[s].own_Bps);
+  for (const FabricSolver::Added& variable : moved)
+    solver.set_capacity(variable.own, variable.own_Bps);
   solver.solve();
-  for (std::size_t s = 0; s < rings_.size(); ++s) {
-    seconds[s] = bytes_of_flow(bytes) / solver.rate(vars_[s].var);
-    solver.set_capacity(vars_[s].own, 0.0);
+  for (std::size_t s = 0; s < seconds.size(); ++s) {
+    seconds[s] = call(int(s), ring, bytes).bytes_of_flow / solver.rate(moved[s].var);
+    solver.set_capacity(moved[s].own, 0.0);
   }
   solver.solve();
   return seconds;
 }
 
-void DataTraffic::add_bytes(int stage, double bytes, std::vector<double>& by_link) const {
-  for (const auto& [link, weight] : rings_[std::size_t(stage)].loads)
-    by_link[link.index()] += weight * bytes_of_flow(bytes);
-}
-
 bool DataTraffic::uses(const std::vector<bool>& links) const {
-  return std::any_of(rings_.begin(), rings_.end(), [&](const Ring& ring) {
-    return std::any_of(ring.loads.begin(), ring.loads.end(),
-                       [&](const auto& load) { return links[load.first.index()]; });
-  });
+  for (const Kind& kind : kinds_)
+    for (const Ring& ring : kind.rings)
+      for (const auto& [link, weight] : ring.loads)
+        if (links[link.index()]) return true;
+  return false;
 }
 
 std::optional<std::pair<topologies::GpuId, topologies::GpuId>> DataTraffic::cut_pair() const {
-  for (const Ring& ring : rings_)
-    for (const EdgeKey& key : ring.edges)
-      if (edges_.at(key).loads.empty())
-        return std::pair(topologies::GpuId(key.first), topologies::GpuId(key.second));
+  const topologies::Fabric& fabric = router_.fabric();
+  for (const Kind& kind : kinds_)
+    for (const Ring& ring : kind.rings)
+      for (const EdgeKey& key : ring.edges) {
+        if (!edges_.at(key).loads.empty()) continue;
+        const RingConnections& connections = shapes_[int(key.shape)];
+        const auto ends = [&](const RingConnection& c) {
+          return std::pair(gpu(key.from, c.from), gpu(key.to, c.to));
+        };
+        for (const RingConnection& c : connections) {
+          const auto [from, to] = ends(c);
+          if (!router_.has_path(fabric.nic_of(relay_of(router_, from, to)), fabric.nic_of(to)))
+            return ends(c);
+        }
+        return ends(connections.front());
+      }
   return {};
 }
 
 void DataTraffic::forget(const std::vector<bool>& links) {
+  const auto is_named = [&](topologies::LinkId link) { return bool(links[link.index()]); };
   std::set<EdgeKey> forgotten;
   for (auto at = edges_.begin(); at != edges_.end();) {
     const Edge& edge = at->second;
     const bool depends =
         edge.is_detour || std::any_of(edge.loads.begin(), edge.loads.end(),
-                                      [&](const auto& load) { return links[load.first.index()]; });
+                                      [&](const auto& load) { return is_named(load.first); });
     if (depends) forgotten.insert(at->first);
     at = depends ? edges_.erase(at) : std::next(at);
   }
-  for (Ring& ring : rings_)
-    if (std::any_of(ring.edges.begin(), ring.edges.end(),
-                    [&](const EdgeKey& key) { return forgotten.contains(key); }))
-      ring = Ring{};
+  // A ring inside servers has no edges, but loads.
+  const auto depends = [&](const Ring& ring) {
+    return std::any_of(ring.edges.begin(), ring.edges.end(),
+                       [&](const EdgeKey& key) { return forgotten.contains(key); }) ||
+           std::any_of(ring.loads.begin(), ring.loads.end(),
+                       [&](const auto& load) { return is_named(load.first); });
+  };
+  for (Kind& kind : kinds_)
+    for (Ring& ring : kind.rings)
+      if (depends(ring)) ring = Ring{};
 }
 
 void DataTraffic::clear() {
   edges_.clear();
   fabric_.reset();
-  for (Ring& ring : rings_) ring = Ring{};
+  for (Kind& kind : kinds_)
+    for (Ring& ring : kind.rings) ring = Ring{};
 }
 
 }  // namespace trainyard::models

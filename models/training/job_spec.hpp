@@ -74,6 +74,7 @@ struct JobSpec {
   int sequence = 0;      // tokens
   ParallelSpec parallel;
   SoftwareSpec software;
+  Mechanisms mechanisms;  // all on; not read from scenarios
   CheckpointSpec checkpoint;
   RestartSpec restart;
   Duration start{};  // when it is submitted

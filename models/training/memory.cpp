@@ -2,44 +2,99 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
+#include <optional>
 #include <string>
 
-#include "models/training/pipeline.hpp"
+#include "models/training/activations.hpp"
+#include "models/training/memory_advice.hpp"
+#include "models/training/pipeline_order.hpp"
 #include "models/training/stage_costs.hpp"
 #include "models/training/transformer.hpp"
 
 namespace trainyard::models {
 namespace {
 
-constexpr double weight_bytes = 2;       // BF16
-constexpr double optimizer_state = 12;   // FP32 weights and two Adam moments
-constexpr double flash_logit_bytes = 6;  // BF16 logits, FP32 gradient (Megatron)
-constexpr double unfused_logit_bytes = 4;
-constexpr double context_bytes =
+constexpr double weight_bytes = 2;      // BF16
+constexpr double optimizer_state = 12;  // FP32 weights and two Adam moments
+constexpr double driver_bytes =
     2.5 * 1073741824.0;  // driver, libraries, communicators: 2.5 to 3 GiB
 
+/// Layers of a pipeline stage stay gathered from the first micro-batch to the last.
 bool keeps_whole_weights(const Plan& plan) {
-  return plan.sharding != Sharding::fsdp || plan.pipeline > 1;
+  return !shards_weights(plan.sharding) || plan.pipeline > 1;
 }
 
-int shards(const Plan& plan) {
-  return plan.sharding == Sharding::none ? 1 : plan.data;
+/// Reduced layer by layer in every backward pass: only the layer at work has whole gradients.
+bool reduces_by_layer(const Plan& plan) {
+  return plan.pipeline == 1 && (plan.sharding == Sharding::zero2 || shards_weights(plan.sharding));
 }
 
-double chunk_activation_bytes(const Plan& plan, const SoftwareSpec& software,
-                              const ChunkShare& share) {
-  const double tokens = plan.micro_batch_tokens();
-  const double h = plan.model.hidden;
-  double bytes = share.layers * layer_activation_bytes(plan, software, plan.recompute);
-  if (share.embedding && !software.flash_attention)
-    bytes += tokens * h / plan.sequence_split();  // dropout mask
-  if (share.head) {
-    const double logit = software.flash_attention ? flash_logit_bytes : unfused_logit_bytes;
-    bytes += tokens * (4 * h / plan.sequence_split() + logit * plan.model.vocabulary / plan.tensor);
+/// One preallocated buffer for the gradients of all chunks (Megatron-Core's distributed optimizer:
+/// 6 + 12/S bytes a parameter with FP32 gradients).
+bool keeps_whole_gradients(const Plan& plan) {
+  return plan.sharding == Sharding::none || plan.sharding == Sharding::zero1;
+}
+
+/// A figure of a chunk's parameters on one GPU, by how many ranks share them out.
+struct Parameters {
+  double shared = 0;
+  double experts = 0;
+
+  Parameters(const Plan& plan, const ChunkShare& share)
+      : shared(plan.shared_parameters(share)), experts(plan.expert_parameters(share)) {}
+
+  double whole() const { return shared + experts; }
+  double shard(const Plan& plan) const {
+    if (plan.sharding == Sharding::none) return whole();
+    const double group = plan.shard_group;
+    const double same_experts = plan.expert_replicas() * group / plan.weight_replicas();
+    return shared / group + experts / std::max(1.0, same_experts);
   }
-  return bytes;
-}
+};
+
+/// What one micro-batch leaves in one chunk.
+struct ChunkActivations {
+  double blocks = 0;
+  double ends = 0;     // dropout mask of the embedding, final norm, joined inputs of predictions
+  double logits = 0;   // gone as soon as the backward pass leaves the head
+  double dropped = 0;  // recomputed in the backward pass, of all blocks
+  double dropped_once = 0;  // of the largest block
+
+  double kept() const { return blocks + ends + logits; }
+
+  ChunkActivations(const Plan& plan, const SoftwareSpec& software, const ChunkShare& share) {
+    std::vector<int> count = share.layers_of_kind;
+    if (share.predictions > 0) count[last_kind(plan)] += share.predictions;
+    for (std::size_t kind = 0; kind < count.size(); ++kind)
+      if (count[kind] > 0) add_blocks(plan, plan.kinds[kind], software, count[kind]);
+
+    const double tokens = plan.micro_batch_tokens();
+    const double vector = tokens * plan.model.hidden / plan.sequence_split();
+    if (share.embedding && !software.flash_attention) ends += vector;
+    if (share.head) {
+      const int heads = 1 + share.predictions;
+      ends += 4 * vector * heads + 6 * vector * share.predictions;
+      logits = heads * tokens * software.logit_memory * plan.model.vocabulary / plan.tensor;
+    }
+  }
+
+ private:
+  // Further predictions have a layer like the last.
+  static std::size_t last_kind(const Plan& plan) {
+    const TransformerSpec last = layer_groups(plan.model).back().layer;
+    return std::size_t(std::find(plan.kinds.begin(), plan.kinds.end(), last) - plan.kinds.begin());
+  }
+
+  void add_blocks(const Plan& plan, const TransformerSpec& kind, const SoftwareSpec& software,
+                  int count) {
+    const double kept = kept_block_bytes(plan, kind, software);
+    blocks += count * kept;
+    if (plan.recompute_share == 0) return;
+    const double all = block_activation_bytes(plan, kind, software, Recompute::none);
+    dropped += count * (all - kept);
+    dropped_once = std::max(dropped_once, (all - kept) / plan.recompute_share);
+  }
+};
 
 /// Activations and gradients of one stage while its operations pass.
 class Occupancy {
@@ -47,192 +102,130 @@ class Occupancy {
   Occupancy(const Plan& plan, const SoftwareSpec& software, int stage)
       : plan_(plan), stage_(stage), begun_(std::size_t(plan.chunks), 0) {
     for (int c = 0; c < plan.chunks; ++c) {
-      activations_.push_back(chunk_activation_bytes(plan, software, plan.share(stage, c)));
-      gradients_.push_back(software.gradient_bytes * plan.share(stage, c).weights / plan.tensor);
-      all_gradients_ += gradients_.back();
+      const ChunkShare& share = plan.share(stage, c);
+      const Parameters parameters(plan, share);
+      activations_.emplace_back(plan, software, share);
+      whole_gradients_.push_back(software.gradient_bytes * parameters.whole());
+      shard_gradients_.push_back(software.gradient_bytes * parameters.shard(plan));
+      all_whole_ += whole_gradients_.back();
+      all_shards_ += shard_gradients_.back();
     }
-    if (plan.recompute == Recompute::full)
-      recomputed_layer_ = layer_activation_bytes(plan, software, Recompute::none);
   }
 
   struct Peak {
     double activations = 0;
     double gradients = 0;
+    double blocks = 0;  // most that blocks keep: part of activations, at a moment of its own
     double total() const { return activations + gradients; }
   };
 
   Peak peak() {
     // After four groups of micro-batches the order repeats, and so does the occupancy.
-    const int m = std::min(plan_.micro_batches, 4 * plan_.pipeline);
+    const int p = plan_.pipeline;
+    const int group = plan_.chunks > 1 ? interleaved_group(p, plan_.micro_batches) : p;
+    const int m = plan_.schedule == Schedule::gpipe ? plan_.micro_batches
+                                                    : std::min(plan_.micro_batches, 4 * group);
     Peak peak;
-    for (PipelineOrder order(plan_.pipeline, plan_.chunks, m, stage_); !order.done();
+    for (PipelineOrder order(plan_.schedule, p, plan_.chunks, m, stage_, group); !order.done();
          order.next()) {
-      const PipelineOp op = order.op();
+      const PipelineOp& op = order.op();
       const auto chunk = std::size_t(op.chunk);
+      const ChunkActivations& a = activations_[chunk];
       if (!op.backward) {
-        in_flight_ += activations_[chunk];
-        peak = fuller(peak, {in_flight_, gradients_now()});
+        in_flight_ += a.kept();
+        blocks_in_flight_ += a.blocks;
+        raise(peak, 0);
         continue;
       }
-      if (begun_[chunk]++ == 0) whole_ += gradients_[chunk];
-      peak = fuller(peak, {in_flight_ + recomputed_layer_, gradients_now()});
-      in_flight_ -= activations_[chunk];
-      if (begun_[chunk] == m) {  // its last: the chunk reduced before it is done by now
-        whole_ -= reducing_;
-        shards_ += reducing_ / shards(plan_);
-        reducing_ = gradients_[chunk];
+      if (order.completes(op) && begun_[chunk]++ == 0) whole_ += whole_gradients_[chunk];
+      if (!op.weight_gradient) {  // logits are gone when the first block is recomputed
+        const double at_work = order.splits_backward() ? a.dropped : a.dropped_once;
+        raise(peak, std::max(0.0, at_work - a.logits));
+        in_flight_ -= a.logits;
+        if (order.splits_backward()) in_flight_ += a.dropped;  // read again for the weights
       }
+      if (!order.completes(op)) continue;
+      in_flight_ -= a.kept() - a.logits + (order.splits_backward() ? a.dropped : 0);
+      blocks_in_flight_ -= a.blocks;
+      if (begun_[chunk] == m) chunk_done(chunk);
     }
     return peak;
   }
 
  private:
-  static Peak fuller(const Peak& a, const Peak& b) { return b.total() > a.total() ? b : a; }
+  void raise(Peak& peak, double at_work) const {
+    const double blocks = std::max(peak.blocks, blocks_in_flight_);
+    const Peak now{in_flight_ + at_work, gradients_now(), blocks};
+    if (now.total() > peak.total()) peak = now;
+    peak.blocks = blocks;
+  }
+
+  // Its gradients begin to be reduced; those of the chunk before it are shards by now.
+  void chunk_done(std::size_t chunk) {
+    if (reducing_) {
+      whole_ -= whole_gradients_[*reducing_];
+      shards_ += shard_gradients_[*reducing_];
+    }
+    reducing_ = chunk;
+  }
 
   double gradients_now() const {
-    if (plan_.sharding == Sharding::none) return all_gradients_;
-    // FSDP without pipeline reduces layer by layer: shards here, the layer at work among the
-    // buffers.
-    if (!keeps_whole_weights(plan_)) return all_gradients_ / plan_.data;
+    if (keeps_whole_gradients(plan_)) return all_whole_;
+    if (reduces_by_layer(plan_)) return all_shards_;
     return whole_ + shards_;
   }
 
   const Plan& plan_;
   const int stage_;
-  std::vector<double> activations_;  // of one micro-batch, per chunk
-  std::vector<double> gradients_;    // per chunk, whole
-  std::vector<int> begun_;           // backward passes per chunk so far
-  double all_gradients_ = 0;
-  double recomputed_layer_ = 0;
+  std::vector<ChunkActivations> activations_;  // of one micro-batch, per chunk
+  std::vector<double> whole_gradients_;        // per chunk
+  std::vector<double> shard_gradients_;
+  std::vector<int> begun_;  // backward passes per chunk so far
+  double all_whole_ = 0;
+  double all_shards_ = 0;
   double in_flight_ = 0;
+  double blocks_in_flight_ = 0;
   double whole_ = 0;
-  double reducing_ = 0;  // part of whole_
   double shards_ = 0;
+  std::optional<std::size_t> reducing_{};
 };
 
-double buffer_bytes(const Plan& plan, const SoftwareSpec& software) {
-  const double stream = 2 * plan.micro_batch_tokens() * plan.model.hidden;
-  double bytes = context_bytes;
-  if (plan.sequence_parallel) bytes += 2 * stream;
-  if (plan.pipeline > 1) bytes += 2 * boundary_bytes(plan);
-  if (!keeps_whole_weights(plan)) {
-    const double layer = layer_weights(plan.model).total() / plan.tensor;
-    const double largest =
-        std::max(layer, double(plan.model.vocabulary) * plan.model.hidden / plan.tensor);
-    bytes += weight_bytes * (largest + layer) +
-             software.gradient_bytes * largest;  // at work and prefetched
+// Tensors of one layer that come and go.
+double exchange_bytes(const Plan& plan, const TransformerSpec& kind) {
+  const double tokens = plan.micro_batch_tokens();
+  double bytes = 0;
+  if (kind.experts && plan.expert > 1)  // copies of tokens on their way out and in
+    bytes += 2 * 2.0 * kind.hidden * expert_copies(plan, kind);
+  if (plan.context > 1) {
+    // A ring holds the block in use and the one that arrives; a gather holds all.
+    const double blocks = plan.context_exchange == ContextExchange::ring ? 2 : plan.context;
+    bytes += blocks * tokens * key_value_bytes(plan, kind);
   }
   return bytes;
 }
 
-std::string gigabytes(Bytes b) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", b.value() / 1e9);
-  return text;
+// Weights that are gathered as one unit.
+double unit_parameters(const Plan& plan, const TransformerSpec& kind) {
+  const LayerWeights w = layer_weights(kind);
+  const double experts = w.experts * (w.expert + w.expert_biases);
+  return (w.total() - experts) / plan.tensor + experts / (double(plan.expert) * plan.expert_tensor);
 }
 
-// The fullest stage is the first, the second (no embedding, but a layer more) or the last.
-Bytes fullest(const Plan& plan, const SoftwareSpec& software) {
-  Bytes most{};
-  for (int stage : std::set<int>{0, std::min(1, plan.pipeline - 1), plan.pipeline - 1})
-    most = std::max(most, stage_memory(plan, software, stage).total());
-  return most;
-}
-
-// A changed plan, what it changes in words, and how much that is likely to cost.
-struct Candidate {
-  ParallelSpec parallel;
-  std::string changes;
-  int cost = 0;
-
-  void say(int price, const std::string& change) {
-    cost += price;
-    changes += (changes.empty() ? "" : ", ") + change;
+double buffer_bytes(const Plan& plan, const SoftwareSpec& software) {
+  double bytes = driver_bytes;
+  if (plan.sequence_parallel) bytes += 2 * 2 * plan.micro_batch_tokens() * plan.model.hidden;
+  if (plan.pipeline > 1) bytes += 2 * boundary_bytes(plan);
+  double exchange = 0, unit = 0;
+  for (const TransformerSpec& kind : plan.kinds) {
+    exchange = std::max(exchange, exchange_bytes(plan, kind));
+    unit = std::max(unit, unit_parameters(plan, kind));
   }
-};
-
-// Prices order the answers: sharding is nearly free, a smaller micro-batch costs kernel efficiency,
-// recomputation a quarter of the step, a larger replica the batch or the bubble.
-constexpr int zero1_price = 1, micro_batch_price = 2, selective_price = 2, fsdp_price = 3,
-              doubling_price = 4, full_price = 5;
-
-std::vector<Candidate> candidates(const JobSpec& job, int gpus_per_server) {
-  std::vector<Candidate> found{{job.parallel, "", 0}};
-  const auto vary = [&found](auto&& variants) {
-    std::vector<Candidate> more;
-    for (const Candidate& c : found) variants(c, more);
-    found.insert(found.end(), more.begin(), more.end());
-  };
-  vary([](const Candidate& c, std::vector<Candidate>& out) {
-    const auto shard = [&](Sharding to, int price) {
-      Candidate next = c;
-      next.parallel.sharding = to;
-      next.say(price, "sharding \"" + std::string(name_of(to)) + "\"");
-      out.push_back(next);
-    };
-    if (c.parallel.sharding == Sharding::none) shard(Sharding::zero1, zero1_price);
-    if (c.parallel.sharding != Sharding::fsdp && c.parallel.pipeline == 1)
-      shard(Sharding::fsdp, fsdp_price);
-  });
-  vary([](const Candidate& c, std::vector<Candidate>& out) {
-    int price = micro_batch_price;
-    for (int b = c.parallel.micro_batch / 2; b >= 1; b /= 2, ++price) {
-      Candidate next = c;
-      next.parallel.micro_batch = b;
-      next.say(price, "micro_batch " + std::to_string(b));
-      out.push_back(next);
-    }
-  });
-  vary([&job](const Candidate& c, std::vector<Candidate>& out) {
-    const auto recompute = [&](Recompute to, int price) {
-      Candidate next = c;
-      next.parallel.recompute = to;
-      next.say(price, "recompute \"" + std::string(name_of(to)) + "\"");
-      out.push_back(next);
-    };
-    // A fused attention kernel already keeps nothing that selective recomputation could drop.
-    if (c.parallel.recompute == Recompute::none && !job.software.flash_attention)
-      recompute(Recompute::selective, selective_price);
-    if (c.parallel.recompute != Recompute::full) recompute(Recompute::full, full_price);
-  });
-  vary([gpus_per_server](const Candidate& c, std::vector<Candidate>& out) {
-    int price = doubling_price;
-    for (int t = 2 * c.parallel.tensor; t <= gpus_per_server; t *= 2, price += doubling_price) {
-      Candidate next = c;
-      next.parallel.tensor = t;
-      next.parallel.data.reset();
-      next.say(price, "tensor " + std::to_string(t));
-      out.push_back(next);
-    }
-  });
-  vary([&job](const Candidate& c, std::vector<Candidate>& out) {
-    int price = doubling_price;
-    for (long p = 2L * c.parallel.pipeline; p <= std::min(job.gpus, job.model.layers + 2);
-         p *= 2, price += doubling_price) {
-      Candidate next = c;
-      next.parallel.pipeline = int(p);
-      next.parallel.data.reset();
-      next.say(price, "pipeline " + std::to_string(p));
-      out.push_back(next);
-    }
-  });
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
-  found.erase(found.begin());  // the plan itself
-  return found;
-}
-
-std::string nearest_that_fits(const JobSpec& job, const GpuSpec& gpu, int gpus_per_server) {
-  for (const Candidate& candidate : candidates(job, gpus_per_server)) {
-    JobSpec changed = job;
-    changed.parallel = candidate.parallel;
-    if (!check_plan(changed, gpus_per_server).empty()) continue;
-    const Bytes total = fullest(make_plan(changed), job.software);
-    if (total > gpu.memory) continue;
-    return candidate.changes + " (" + gigabytes(total) + " GB)";
-  }
-  return "more GPUs to a replica, a smaller model, or a GPU with more memory: no plan of this job "
-         "fits";
+  bytes += exchange;
+  const double table = double(plan.model.vocabulary) * plan.model.hidden / plan.tensor;
+  const double largest = std::max(unit, table);
+  if (reduces_by_layer(plan)) bytes += software.gradient_bytes * largest;
+  if (!keeps_whole_weights(plan)) bytes += weight_bytes * (largest + unit);  // at work, prefetched
+  return bytes;
 }
 
 }  // namespace
@@ -248,27 +241,18 @@ double MemoryEstimate::share() const {
   return stages.empty() ? 0 : stages[std::size_t(fullest_stage())].total() / capacity;
 }
 
-double layer_activation_bytes(const Plan& plan, const SoftwareSpec& software, Recompute recompute) {
-  const TransformerSpec& m = plan.model;
-  const double tokens = plan.micro_batch_tokens();
-  const double split = plan.sequence_split();
-  const double h = m.hidden;
-  const double t = plan.tensor;
-  if (recompute == Recompute::full) return tokens * 2 * h / split;
-  const double heads = 4.0 * (m.heads + kv_heads(m)) * head_size(m) / t;
-  const double ffn = (m.gated ? 6.0 : 4.0) * m.ffn / t;
-  if (software.flash_attention) return tokens * (8 * h / split + heads + ffn);
-  const double scores = recompute == Recompute::selective ? 0 : 5.0 * m.heads * plan.sequence / t;
-  return tokens * (10 * h / split + heads + ffn + scores);
-}
-
 StageMemory stage_memory(const Plan& plan, const SoftwareSpec& software, int stage) {
-  const double parameters = plan.stage_parameters(stage);
+  double whole = 0, shard = 0;
+  for (int c = 0; c < plan.chunks; ++c) {
+    const Parameters parameters(plan, plan.share(stage, c));
+    whole += parameters.whole();
+    shard += parameters.shard(plan);
+  }
   const Occupancy::Peak peak = Occupancy(plan, software, stage).peak();
   StageMemory out;
-  out.weights = Bytes(weight_bytes * parameters / (keeps_whole_weights(plan) ? 1 : plan.data));
+  out.weights = Bytes(weight_bytes * (keeps_whole_weights(plan) ? whole : shard));
   out.gradients = Bytes(peak.gradients);
-  out.optimizer = Bytes(optimizer_state * parameters / shards(plan));
+  out.optimizer = Bytes(optimizer_state * shard);
   out.activations = Bytes(peak.activations);
   out.buffers = Bytes(buffer_bytes(plan, software));
   return out;
@@ -282,10 +266,40 @@ MemoryEstimate memory_estimate(const Plan& plan, const SoftwareSpec& software, c
   return out;
 }
 
+Bytes largest_stage_memory(const Plan& plan, const SoftwareSpec& software) {
+  // Equal stages between the first and the last hold the less the later they come, so that the
+  // first, the second (no embedding, but perhaps a layer more) or the last is the fullest.
+  const auto like_second = [&](int stage) {
+    for (int c = 0; c < plan.chunks; ++c)
+      if (plan.share(stage, c).layers_of_kind != plan.share(1, c).layers_of_kind) return false;
+    return true;
+  };
+  Bytes most{};
+  for (int stage = 0; stage < plan.pipeline; ++stage) {
+    if (stage > 1 && stage + 1 < plan.pipeline && like_second(stage)) continue;
+    most = std::max(most, stage_memory(plan, software, stage).total());
+  }
+  return most;
+}
+
+Bytes kept_activations(const Plan& plan, const SoftwareSpec& software, int stage) {
+  return Bytes(Occupancy(plan, software, stage).peak().blocks);
+}
+
+Bytes allocated(const StageMemory& memory) {
+  return memory.total() - Bytes(driver_bytes);
+}
+
+std::string gigabytes(Bytes b) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", b.value() / 1e9);
+  return text;
+}
+
 Problems check_memory(const JobSpec& job, const GpuSpec& gpu, int gpus_per_server) {
   const Plan plan = make_plan(job);
+  if (largest_stage_memory(plan, job.software) <= gpu.memory) return {};
   const MemoryEstimate estimate = memory_estimate(plan, job.software, gpu);
-  if (estimate.share() <= 1) return {};
   const int stage = estimate.fullest_stage();
   const StageMemory& m = estimate.stages[std::size_t(stage)];
   const std::string where =
@@ -296,7 +310,7 @@ Problems check_memory(const JobSpec& job, const GpuSpec& gpu, int gpus_per_serve
                " GB: weights " + gigabytes(m.weights) + ", gradients " + gigabytes(m.gradients) +
                ", optimizer " + gigabytes(m.optimizer) + ", activations " +
                gigabytes(m.activations) + ", buffers " + gigabytes(m.buffers),
-           nearest_that_fits(job, gpu, gpus_per_server)}};
+           nearest_plan_that_fits(job, gpu, gpus_per_server)}};
 }
 
 }  // namespace trainyard::models

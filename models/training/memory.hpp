@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "models/compute/gpu_spec.hpp"
@@ -10,24 +11,25 @@
 /// What a GPU of every stage holds at its fullest moment, itemised, and whether that fits.
 ///
 /// The operations of a stage are replayed in the order of the schedule: a forward pass adds the
-/// activations of its chunk, a backward pass releases them, and the first backward pass of a chunk
-/// allocates its gradients. Nothing is in flight that the schedule does not have in flight, and
-/// items that never coincide are not added up. Rules:
+/// activations of its chunk, a backward pass releases them (zero-bubble: the pass for the weight
+/// gradient does). Nothing is in flight that the schedule does not have in flight, and items that
+/// never coincide are not added up. Rules, g = gradient_bytes, S the ranks sharded over:
 ///
-///     weights      2 bytes a parameter; FSDP without pipeline: over data
-///     optimizer    12 bytes a parameter (FP32 weights, two moments); ZeRO-1 and FSDP: over data
-///     gradients    gradient_bytes a parameter. Sharding none: whole, always. Otherwise a chunk's
-///     are whole from its first
-///                  backward pass until they are reduce-scattered, one chunk after its last; then a
-///                  shard stays
-///     activations  per token and layer, bytes (t tensor; s tensor with sequence parallelism, else
-///     1):
-///                    flash    8 h/s + 4 (a + kv) d/t + 4 f/t, gated 6 f/t
-///                    unfused 10 h/s + 4 (a + kv) d/t + 4 f/t + 5 a sequence/t      (Korthikanti et
-///                    al. 2022)
-///                  full recomputation: 2 h/s, and one layer entire while it is recomputed
-///     buffers      2.5 GiB driver, libraries and communicators, two gathered tensors, two boundary
-///     tensors
+///     sharding         weights  gradients                       optimizer    bytes a parameter
+///     none             2        g                               12
+///     zero1            2        g                               12/S
+///     zero2            2        g/S; with a pipeline see below  12/S
+///     zero3, fsdp      2/S      g/S                             12/S         with a pipeline as
+///     zero2
+///
+/// With a pipeline, gradients of zero2 and up are whole from the first backward pass of their chunk
+/// until the chunk after it is done, then a shard stays. S is shard_group, for routed experts the
+/// ranks of it that hold the same experts. Activations of a block: activations.hpp. Besides:
+///
+///     recomputation  what it dropped of one block, while that block is at work
+///     head           4 h/s and logit_memory . vocabulary/t bytes a token, once more per further
+///                    prediction; not together with a block being recomputed
+///     buffers        2.5 GiB driver, libraries, communicators; tensors gathered or exchanged
 ///
 ///     MemoryEstimate m = memory_estimate(plan, software, gpu);
 ///     m.stages[1].total();                        // 79.7 GB of 80 GB
@@ -56,15 +58,26 @@ struct MemoryEstimate {
   double share() const;
 };
 
-/// Bytes of activations that one micro-batch leaves in one layer for its backward pass.
-double layer_activation_bytes(const Plan& plan, const SoftwareSpec& software, Recompute recompute);
-
 StageMemory stage_memory(const Plan& plan, const SoftwareSpec& software, int stage);
 MemoryEstimate memory_estimate(const Plan& plan, const SoftwareSpec& software, const GpuSpec& gpu);
 
+/// total() of the fullest stage, without looking at stages that cannot be it.
+Bytes largest_stage_memory(const Plan& plan, const SoftwareSpec& software);
+
+/// What the blocks of a stage keep at the fullest moment: activations without embedding, head, loss
+/// and the block being recomputed. This is the quantity of Korthikanti et al. 2022, figures 1 and 7
+/// (first stage).
+Bytes kept_activations(const Plan& plan, const SoftwareSpec& software, int stage);
+
+/// What PyTorch's caching allocator hands out at least: the total without driver, libraries and
+/// communicators. What it *reserves*, as frameworks print it, is up to 30 % more.
+Bytes allocated(const StageMemory& memory);
+
+/// Decimal gigabytes for messages: "79.7".
+std::string gigabytes(Bytes b);
+
 /// Empty when the job fits. Otherwise one problem with the items of the fullest stage and the
-/// nearest plan that fits: the fewest and cheapest changes of sharding, micro_batch, recompute,
-/// tensor and pipeline. Needs check_plan() empty.
+/// nearest plan that fits (memory_advice.hpp). Needs check_plan() empty.
 Problems check_memory(const JobSpec& job, const GpuSpec& gpu, int gpus_per_server);
 
 }  // namespace trainyard::models

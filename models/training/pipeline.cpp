@@ -25,16 +25,21 @@ class Player {
         v_(input.chunks),
         m_(input.micro_batches),
         virtual_stages_(p_ * v_),
-        forward_arrival_(std::size_t(virtual_stages_) * m_),
-        backward_arrival_(forward_arrival_.size()),
+        arrival_(std::size_t(virtual_stages_) * m_),
         is_awake_(std::size_t(p_), false),
         forward_link_free_(std::size_t(p_), 0.0),
         backward_link_free_(std::size_t(p_), 0.0) {
-    for (int s = 0; s < p_; ++s) orders_.emplace_back(p_, v_, m_, s);
+    const int group = v_ == 1 || in_.group > 0 ? in_.group : interleaved_group(p_, m_);
+    orders_.reserve(std::size_t(p_));
+    for (int s = 0; s < p_; ++s) orders_.emplace_back(in_.schedule, p_, v_, m_, s, group);
+    if (orders_[0].splits_backward())
+      for (std::size_t c = 0; c < in_.backward_s.size(); ++c)
+        input_gradient_s_.push_back(in_.backward_s[c] - in_.weight_gradient_s[c]);
     out_.stages.resize(std::size_t(p_));
-    out_.first_forward_s.assign(std::size_t(virtual_stages_), 0.0);
-    out_.last_backward_s.assign(std::size_t(virtual_stages_), 0.0);
-    for (int j = 0; j < m_; ++j) forward_arrival_[slot(0, j)] = {0.0, 0.0};  // the batch is there
+    for (std::vector<double>* times : {&out_.first_forward_s, &out_.first_forward_end_s,
+                                       &out_.last_backward_start_s, &out_.last_backward_s})
+      times->assign(std::size_t(virtual_stages_), 0.0);
+    for (int j = 0; j < m_; ++j) arrival_[slot(0, j)] = {0.0, 0.0};  // the batch is there
   }
 
   PipelinePlay play() {
@@ -44,7 +49,7 @@ class Player {
       const int stage = awake_.back();
       awake_.pop_back();
       PipelineOrder& order = orders_[std::size_t(stage)];
-      while (!order.done() && run(stage, order.op())) order.next();
+      while (!order.done() && run(stage, order)) order.next();
       is_awake_[std::size_t(stage)] = false;
     }
     return finish();
@@ -63,45 +68,63 @@ class Player {
   std::size_t chunk_of(int stage, int chunk) const { return std::size_t(stage * v_ + chunk); }
 
   // False: its input has no time yet.
-  bool run(int stage, const PipelineOp& op) {
-    const int virtual_stage = op.chunk * p_ + stage;
-    const Arrival input =
-        (op.backward ? backward_arrival_ : forward_arrival_)[slot(virtual_stage, op.micro_batch)];
-    if (input.here == never) return false;
-
+  bool run(int stage, const PipelineOrder& order) {
+    const PipelineOp& op = order.op();
     StagePlay& play = out_.stages[std::size_t(stage)];
     const std::size_t chunk = chunk_of(stage, op.chunk);
-    const double parameters =
-        op.backward || in_.parameters_ready_s.empty() ? 0.0 : in_.parameters_ready_s[chunk];
+    if (op.weight_gradient) {
+      complete(play, chunk, play.end_s, in_.weight_gradient_s[chunk]);
+      return true;
+    }
+    const int virtual_stage = op.chunk * p_ + stage;
+    Arrival& message = arrival_[slot(virtual_stage, op.micro_batch)];
+    const Arrival input = message;
+    if (input.here == never) return false;
+
     const double computed = std::max(play.end_s, input.produced);
     const double arrived = std::max(play.end_s, input.here);
-    const double start = std::max(arrived, parameters);
-    const double duration = op.backward ? in_.backward_s[chunk] : in_.forward_s[chunk];
     play.waiting_compute_s += computed - play.end_s;
     play.waiting_transfer_s += arrived - computed;
-    play.waiting_parameters_s += start - arrived;
-    play.busy_s += duration;
-    const double end = start + duration;
-    play.end_s = end;
-
     if (op.backward) {
-      out_.last_backward_s[chunk] = end;
-      if (virtual_stage > 0) send_backward(stage, virtual_stage, op.micro_batch, end);
-    } else {
-      if (op.micro_batch == 0) out_.first_forward_s[chunk] = start;
-      if (op.chunk == 0 && op.micro_batch == 0) play.first_start_s = start;
-      if (virtual_stage + 1 < virtual_stages_)
-        send_forward(stage, virtual_stage, op.micro_batch, end);
+      if (order.splits_backward())
+        pass(play, arrived, input_gradient_s_[chunk]);
       else
-        backward_arrival_[slot(virtual_stage, op.micro_batch)] = {
-            end, end};  // the loss is computed here
+        complete(play, chunk, arrived, in_.backward_s[chunk]);
+      if (virtual_stage > 0) send_backward(stage, virtual_stage, op.micro_batch, play.end_s);
+      return true;
+    }
+    const double parameters = in_.parameters_ready_s.empty() ? 0.0 : in_.parameters_ready_s[chunk];
+    const double start = std::max(arrived, parameters);
+    play.waiting_parameters_s += start - arrived;
+    const double end = pass(play, start, in_.forward_s[chunk]);
+    if (op.micro_batch == 0) {
+      out_.first_forward_s[chunk] = start;
+      out_.first_forward_end_s[chunk] = end;
+      if (op.chunk == 0) play.first_start_s = start;
+    }
+    if (virtual_stage + 1 < virtual_stages_) {
+      message = {};  // for the gradient that will come back
+      send_forward(stage, virtual_stage, op.micro_batch, end);
+    } else {
+      message = {end, end};  // the loss is computed here
     }
     return true;
   }
 
+  static double pass(StagePlay& play, double start, double duration) {
+    play.busy_s += duration;
+    return play.end_s = start + duration;
+  }
+
+  // Of all micro-batches that complete in this chunk, the last writes last.
+  void complete(StagePlay& play, std::size_t chunk, double start, double duration) {
+    out_.last_backward_start_s[chunk] = start;
+    out_.last_backward_s[chunk] = pass(play, start, duration);
+  }
+
   void send_forward(int stage, int virtual_stage, int micro_batch, double end) {
     const int to = stage + 1 == p_ ? 0 : stage + 1;
-    forward_arrival_[slot(virtual_stage + 1, micro_batch)] =
+    arrival_[slot(virtual_stage + 1, micro_batch)] =
         send(stage, to, forward_link_free_[std::size_t(stage)],
              in_.forward_transfer_s[std::size_t(stage)], end);
     wake(to);
@@ -109,7 +132,7 @@ class Player {
 
   void send_backward(int stage, int virtual_stage, int micro_batch, double end) {
     const int to = stage == 0 ? p_ - 1 : stage - 1;
-    backward_arrival_[slot(virtual_stage - 1, micro_batch)] =
+    arrival_[slot(virtual_stage - 1, micro_batch)] =
         send(stage, to, backward_link_free_[std::size_t(to)],
              in_.backward_transfer_s[std::size_t(to)], end);
     wake(to);
@@ -140,9 +163,10 @@ class Player {
   const PipelineInput& in_;
   const int p_, v_, m_;
   const int virtual_stages_;
-  std::vector<Arrival> forward_arrival_;  // [virtual stage][micro-batch]
-  std::vector<Arrival> backward_arrival_;
+  /// [virtual stage][micro-batch]: the activations, and once the forward took them, the gradient.
+  std::vector<Arrival> arrival_;
   std::vector<PipelineOrder> orders_;
+  std::vector<double> input_gradient_s_;  // of B, [stage * chunks + chunk]
   std::vector<int> awake_;
   std::vector<char> is_awake_;
   std::vector<double> forward_link_free_;  // [boundary]
@@ -151,17 +175,6 @@ class Player {
 };
 
 }  // namespace
-
-int warm_up_passes(int stages, int chunks, int micro_batches, int stage) {
-  if (chunks == 1) return std::min(micro_batches, stages - stage - 1);
-  return std::min(micro_batches * chunks, 2 * (stages - stage - 1) + (chunks - 1) * stages);
-}
-
-PipelineOrder::PipelineOrder(int stages, int chunks, int micro_batches, int stage)
-    : chunks_(chunks),
-      group_(chunks == 1 ? micro_batches : stages),
-      passes_(micro_batches * chunks),
-      warm_up_(warm_up_passes(stages, chunks, micro_batches, stage)) {}
 
 PipelineInput PipelineInput::equal(int stages, int chunks, int micro_batches, double forward_s,
                                    double backward_s, double transfer_s) {
@@ -186,14 +199,18 @@ PipelinePlay play_pipeline(const PipelineInput& input) {
   const auto all = std::size_t(input.stages * input.chunks);
   check(input.stages >= 1 && input.chunks >= 1 && input.micro_batches >= 1,
         "a pipeline has stages, chunks, micro-batches");
-  check(input.chunks == 1 || input.micro_batches % input.stages == 0,
-        "the interleaved schedule has whole groups of micro-batches", input.micro_batches,
-        input.stages);
   check(input.forward_s.size() == all && input.backward_s.size() == all,
         "one time for every chunk of every stage");
   check(input.forward_transfer_s.size() == std::size_t(input.stages) &&
             input.backward_transfer_s.size() == std::size_t(input.stages),
         "one transfer for every boundary");
+  if (input.schedule == Schedule::zero_bubble) {
+    check(input.weight_gradient_s.size() == all, "a weight gradient for every chunk");
+    for (std::size_t c = 0; c < all; ++c)
+      check(0 <= input.weight_gradient_s[c] && input.weight_gradient_s[c] <= input.backward_s[c],
+            "the weight gradient is a part of the backward pass", input.weight_gradient_s[c],
+            input.backward_s[c]);
+  }
   check(input.parameters_ready_s.empty() || input.parameters_ready_s.size() == all,
         "parameters of every chunk, or of none");
   return Player(input).play();

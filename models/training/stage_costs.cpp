@@ -2,133 +2,126 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
-#include "models/compute/kernels.hpp"
+#include "models/training/pass_costs.hpp"
 #include "models/training/transformer.hpp"
+#include "sim/check.hpp"
 
 namespace trainyard::models {
 namespace {
 
-// Bytes and launches of a training stack; where they come from: docs/models/kernels.md,
-// "Constants".
-constexpr double cast_bytes_factor =
-    0.95;                             // FP8: quantise and transpose, over the tensors counted below
-constexpr double logit_bytes = 22.0;  // softmax and cross entropy, forward and backward, per logit
+// Softmax and cross entropy read and write logits forward, write their gradient backward.
 constexpr double logit_forward_share = 0.4;
-constexpr double regathered_inputs =
-    0.6;  // of one all-gather: sequence-sharded inputs needed again for weight gradients
-constexpr double kernel_floors_per_pass = 8.0;  // kernels of a block that are no matrix products
-constexpr double host_launch_s = 7e-6;          // one kernel launched by the host
-constexpr double fused_kernels = 14.0;          // launches of one pass of a block
-constexpr double eager_kernels = 34.0;
-constexpr double eager_elementwise =
-    1.4;  // above this a stack counts as eager (fused 1.05, eager 1.87)
-constexpr double optimizer_bytes =
-    40.0;  // Adam, FP32 master weights: read and written, per parameter
-constexpr double optimizer_fixed_s = 3e-3;  // norm clipping, small kernels, host
+// Norm clipping, small kernels and host time around the optimizer (docs/models/kernels.md).
+constexpr double optimizer_fixed_s = 3e-3;
 constexpr double optimizer_fixed_graphs_s = 1.5e-3;
 
-struct Linear {
-  double in;
-  double out;
-};
-
-// Sizes on one GPU. A stack with the unfused kernels of 2020 to 2022 also has dropout.
-struct Shapes {
-  Shapes(const GpuSpec& a_gpu, const Plan& a_plan, const SoftwareSpec& a_software)
-      : gpu(a_gpu),
-        plan(a_plan),
-        software(a_software),
-        T(plan.micro_batch_tokens()),
-        h(plan.model.hidden),
-        a(plan.model.heads),
-        kv(kv_heads(plan.model)),
-        d(head_size(plan.model)),
-        f(plan.model.ffn),
-        t(plan.tensor),
-        split(plan.sequence_split()),
-        operands(plan.precision == Precision::fp8 ? Operands::fp8 : Operands::bits16) {}
-
-  std::vector<Linear> linears() const {
-    const double up = plan.model.gated ? 2.0 : 1.0;
-    return {{h, (a + 2 * kv) * d / t}, {a * d / t, h}, {h, up * f / t}, {f / t, h}};
-  }
-
-  AttentionShape attention() const { return {T, double(plan.sequence), a / t, d}; }
-  double attention_forward_s() const {
-    return software.flash_attention ? flash_attention_forward_s(gpu, attention())
-                                    : unfused_attention_forward_s(gpu, attention());
-  }
-  double attention_backward_s() const {
-    return software.flash_attention ? flash_attention_backward_s(gpu, attention())
-                                    : unfused_attention_backward_s(gpu, attention());
-  }
-
-  // Norms, residual (and dropout), activation, rotary or bias and transpose, casts: bytes of the
-  // forward pass.
-  double memory_bound_s() const {
-    const double norms = 8 * h * T / split;
-    const double residual = (software.flash_attention ? 12 : 14) * h * T / split;
-    const double activation = (plan.model.gated ? 6 : 4) * f * T / t;
-    const double heads = (plan.model.gated ? 8 * (a + kv) : 4 * (a + 2 * kv)) * d * T / t;
-    const double casts = operands == Operands::fp8
-                             ? cast_bytes_factor * T * (8 * h / split + 4 * a * d / t + 4 * f / t)
-                             : 0;
-    return hbm_s(gpu, software.elementwise * (norms + residual + activation + heads) + casts);
-  }
-
-  double floors_s() const {
-    return kernel_floors_per_pass * to_seconds(gpu.calibration.kernel_floor);
-  }
-  double host_floor_s() const {
-    if (software.cuda_graphs) return 0;
-    return host_launch_s *
-           (software.elementwise > eager_elementwise ? eager_kernels : fused_kernels);
-  }
-  double peak() const { return peak_flops(gpu, operands); }
-  double hidden_bytes() const { return 2 * T * h; }  // one 16-bit tensor of the residual stream
-
-  const GpuSpec& gpu;
-  const Plan& plan;
-  const SoftwareSpec& software;
-  const double T, h, a, kv, d, f, t;
-  const double split;
-  const Operands operands;
-};
-
-// Exposed time of `gathers` and `scatters` of the residual stream in one pass. With sequence
-// parallelism part of it hides behind the products; without, each pair is one all-reduce that
-// nothing hides.
-double exposed_tp_s(const Shapes& s, const CommCosts& comm, double pairs, double extra_gathers,
-                    double overlap) {
-  const int n = s.plan.tensor;
-  if (n == 1) return 0;
-  const double bytes = s.hidden_bytes();
-  if (!s.plan.sequence_parallel) return pairs * comm.all_reduce_s(bytes, n);
-  const double gather = comm.all_gather_s(bytes, n);
-  const double scatter = comm.reduce_scatter_s(bytes, n);
-  return (1 - overlap) * ((pairs + extra_gathers) * gather + pairs * scatter);
+double memory_bound_s(const GpuSpec& gpu, const Plan& plan, double bytes) {
+  return plan.mechanisms.memory_bound_work ? hbm_s(gpu, bytes) : 0;
 }
 
-// Splits the compute of the two passes into model FLOPs at peak and the rest. Attention skips what
-// the mask hides but the convention counts it, so a pass may take less than its FLOPs at peak; the
-// other pass then carries the rest.
-PassPair split(const Shapes& s, double forward_s, double backward_s, double forward_flops) {
-  const double useful_s = 3 * forward_flops / s.peak();
-  PassPair out;
-  out.forward.useful_s = std::min(useful_s / 3, forward_s);
-  out.backward.useful_s = std::min(useful_s - out.forward.useful_s, backward_s);
-  out.forward.kernels_s = forward_s - out.forward.useful_s;
-  out.backward.kernels_s = backward_s - out.backward.useful_s;
-  return out;
+void set_exposed_tp(PassPair& out, const Seconds& exposed) {
+  out.forward.exposed_tp_s = exposed.forward;
+  out.backward.exposed_tp_s = exposed.backward;
+}
+
+// The matrix that joins the last layer's output with the embedding of the next token, and the norms
+// around it: 2 hidden -> hidden.
+PassPair joining_costs(const GpuSpec& gpu, const Plan& plan) {
+  const double T = plan.micro_batch_tokens(), h = plan.model.hidden, t = plan.tensor;
+  const KernelTerms terms = kernel_terms(plan);
+  const Operands operands = operands_of(plan.precision);
+  const LinearShape join{T, 2 * h, h / t};
+  const double norms = memory_bound_s(gpu, plan, 3 * 4 * h * T / plan.sequence_split());
+  Seconds compute = linear_s(gpu, operands, join, terms);
+  compute += {norms, 2 * norms};
+  return split_useful(compute, 4 * h * h * T / t / peak_flops(gpu, operands));
+}
+
+// Costs of everything a chunk is made of, each computed once for all stages with the same traffic.
+class Parts {
+ public:
+  Parts(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software, const CommCosts& comm)
+      : gpu_(gpu), plan_(plan), software_(software), comm_(comm), layers_(plan.kinds.size()) {}
+
+  PassPair chunk(const ChunkShare& share) {
+    PassPair cost;
+    for (std::size_t kind = 0; kind < layers_.size(); ++kind)
+      if (const int n = share.layers_of_kind[kind]; n > 0) cost += layer(kind) * n;
+    if (share.embedding) cost += embedding_costs(gpu_, plan_, software_, comm_);
+    if (!share.head) return cost;
+    PassPair prediction = head_costs(gpu_, plan_, software_, comm_);
+    cost += prediction;
+    if (share.predictions > 0) {
+      prediction += layer(last_kind());
+      prediction += joining_costs(gpu_, plan_);
+      cost += prediction * share.predictions;
+    }
+    return cost;
+  }
+
+ private:
+  const PassPair& layer(std::size_t kind) {
+    std::optional<PassPair>& cost = layers_[kind];
+    if (!cost) cost = layer_costs(gpu_, plan_, plan_.kinds[kind], software_, comm_);
+    return *cost;
+  }
+
+  // Of the model's last layer, on this chunk or, when this one has none, before it.
+  std::size_t last_kind() const {
+    const TransformerSpec last = layer_groups(plan_.model).back().layer;
+    for (std::size_t kind = 0; kind < layers_.size(); ++kind)
+      if (plan_.kinds[kind] == last) return kind;
+    check(false, "kinds hold every layer of the model");
+    return 0;
+  }
+
+  const GpuSpec& gpu_;
+  const Plan& plan_;
+  const SoftwareSpec& software_;
+  const CommCosts& comm_;
+  std::vector<std::optional<PassPair>> layers_;
+};
+
+// The weight-gradient kernel adds to the gradient buffer. Sharded weights have none: gradients are
+// scattered as they are made, into a shard too small to count.
+double accumulation_s(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
+                      const ChunkShare& share) {
+  if (!plan.mechanisms.gradient_accumulation || shards_weights(plan.sharding)) return 0;
+  const double bytes = software.accumulation_bytes.value_or(2.0 * software.gradient_bytes);
+  return hbm_s(gpu, bytes * (plan.shared_parameters(share) + plan.expert_parameters(share)));
+}
+
+double optimizer_parameters(const Plan& plan, int stage) {
+  const bool sharded = plan.sharding != Sharding::none;
+  double sum = 0;
+  for (int c = 0; c < plan.chunks; ++c) {
+    const ChunkShare& share = plan.share(stage, c);
+    sum += plan.shared_parameters(share) / (sharded ? plan.shard_group : 1) +
+           plan.expert_parameters(share) / (sharded ? plan.expert_replicas() : 1);
+  }
+  return sum;
 }
 
 }  // namespace
 
-CommCosts CommCosts::free() {
-  const auto nothing = [](double, int) { return 0.0; };
-  return {nothing, nothing, nothing};
+Operands operands_of(Precision precision) {
+  switch (precision) {
+    case Precision::bf16:
+    case Precision::fp16:
+      return Operands::bits16;
+    case Precision::fp8:
+      return Operands::fp8;
+    case Precision::fp8_rowwise:
+      return Operands::fp8_rowwise;
+    case Precision::mxfp8:
+      return Operands::mxfp8;
+    case Precision::nvfp4:
+      return Operands::nvfp4;
+  }
+  return Operands::bits16;
 }
 
 PassCost& PassCost::operator+=(const PassCost& o) {
@@ -136,12 +129,17 @@ PassCost& PassCost::operator+=(const PassCost& o) {
   kernels_s += o.kernels_s;
   recompute_s += o.recompute_s;
   exposed_tp_s += o.exposed_tp_s;
+  exposed_cp_s += o.exposed_cp_s;
+  exposed_ep_s += o.exposed_ep_s;
+  weight_gradient_s += o.weight_gradient_s;
   return *this;
 }
 
 PassPair operator*(const PassPair& pair, double n) {
   const auto scaled = [n](const PassCost& c) {
-    return PassCost{c.useful_s * n, c.kernels_s * n, c.recompute_s * n, c.exposed_tp_s * n};
+    return PassCost{c.useful_s * n,         c.kernels_s * n,    c.recompute_s * n,
+                    c.exposed_tp_s * n,     c.exposed_cp_s * n, c.exposed_ep_s * n,
+                    c.weight_gradient_s * n};
   };
   return {scaled(pair.forward), scaled(pair.backward)};
 }
@@ -152,62 +150,75 @@ PassPair& PassPair::operator+=(const PassPair& o) {
   return *this;
 }
 
-PassPair layer_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
-                     const CommCosts& comm) {
-  const Shapes s(gpu, plan, software);
-  double forward = s.attention_forward_s() + s.memory_bound_s() + s.floors_s();
-  double backward = s.attention_backward_s() + 2 * s.memory_bound_s() + s.floors_s();
-  for (const Linear& linear : s.linears()) {
-    forward += linear_forward_s(gpu, s.operands, s.T, linear.in, linear.out);
-    backward += linear_backward_s(gpu, s.operands, s.T, linear.in, linear.out);
-  }
-  forward = std::max(forward, s.host_floor_s());
-  backward = std::max(backward, s.host_floor_s());
+KernelTerms kernel_terms(const Plan& plan) {
+  return {.shape = plan.mechanisms.gemm_shape,
+          .saturation = plan.mechanisms.k_saturation,
+          .floor = plan.mechanisms.kernel_floor};
+}
 
-  const double flops = layer_forward_flops(plan.model, plan.sequence) * s.T / s.t;
-  PassPair out = split(s, forward, backward, flops);
-  out.forward.exposed_tp_s = exposed_tp_s(s, comm, 2, 0, software.tensor_overlap_forward);
-  out.backward.exposed_tp_s =
-      exposed_tp_s(s, comm, 2, regathered_inputs, software.tensor_overlap_backward);
-  switch (plan.recompute) {
-    case Recompute::none:
-      break;
-    case Recompute::selective:
-      out.backward.recompute_s = s.attention_forward_s();
-      break;
-    case Recompute::full:
-      out.backward.recompute_s = forward;
-      out.backward.exposed_tp_s += out.forward.exposed_tp_s;
-      break;
-  }
+double floor_s(const GpuSpec& gpu, KernelTerms terms) {
+  return terms.floor ? to_seconds(gpu.calibration.kernel_floor) : 0;
+}
+
+Seconds linear_s(const GpuSpec& gpu, Operands operands, const LinearShape& shape,
+                 KernelTerms terms) {
+  return {linear_forward_s(gpu, operands, shape, terms),
+          linear_backward_s(gpu, operands, shape, terms),
+          linear_weight_gradient_s(gpu, operands, shape, terms)};
+}
+
+PassPair split_useful(const Seconds& compute, double useful_s) {
+  PassPair out;
+  out.forward.useful_s = std::min(useful_s, compute.forward);
+  out.backward.useful_s = std::min(3 * useful_s - out.forward.useful_s, compute.backward);
+  out.forward.kernels_s = compute.forward - out.forward.useful_s;
+  out.backward.kernels_s = compute.backward - out.backward.useful_s;
+  out.backward.weight_gradient_s = compute.weight_gradient;
   return out;
+}
+
+// With sequence parallelism part of both passes can hide behind the products. Without, the forward
+// pass waits for its all-reduce; backward it hides behind the product of the weight gradient.
+Seconds exposed_tensor_s(const Plan& plan, const SoftwareSpec& software, const CommCosts& comm,
+                         const TensorTraffic& traffic) {
+  if (plan.tensor == 1 || !plan.mechanisms.tensor_traffic) return {};
+  const bool overlap = plan.mechanisms.tensor_overlap;
+  const double forward = 1 - (overlap ? software.tensor_overlap_forward : 0);
+  const double backward = 1 - (overlap ? software.tensor_overlap_backward : 0);
+  const double bytes = 2 * plan.micro_batch_tokens() * plan.model.hidden;
+  if (!plan.sequence_parallel) {
+    const double all = traffic.pairs * comm.tensor.all_reduce_s(bytes);
+    return {all, backward * all};
+  }
+  const double gather = comm.tensor.all_gather_s(traffic.fp8_gathers ? bytes / 2 : bytes);
+  const double pairs = traffic.pairs * (gather + comm.tensor.reduce_scatter_s(bytes));
+  return {forward * pairs, backward * pairs + traffic.regathered * gather};
 }
 
 PassPair embedding_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
                          const CommCosts& comm) {
-  const Shapes s(gpu, plan, software);
-  PassPair out = split(s, hbm_s(gpu, 4 * s.h * s.T), hbm_s(gpu, 8 * s.h * s.T), 0);
+  const double tensor_bytes = 4 * plan.model.hidden * plan.micro_batch_tokens();
+  const double once = memory_bound_s(gpu, plan, tensor_bytes);
+  PassPair out = split_useful({once, 2 * once}, 0);
   // Rows of the vocabulary that a GPU does not hold come from the others: one scatter forward, one
   // gather backward (the head: the other way round); without sequence parallelism one all-reduce in
   // both passes together.
-  out.forward.exposed_tp_s = exposed_tp_s(s, comm, 0.5, 0, software.tensor_overlap_forward);
-  out.backward.exposed_tp_s = exposed_tp_s(s, comm, 0.5, 0, software.tensor_overlap_backward);
+  set_exposed_tp(out, exposed_tensor_s(plan, software, comm, {.pairs = 0.5}));
   return out;
 }
 
 PassPair head_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
                     const CommCosts& comm) {
-  const Shapes s(gpu, plan, software);
-  const double vocabulary =
-      std::ceil(plan.model.vocabulary / s.t);  // padded to a multiple of tensor
-  const double loss_s = hbm_s(gpu, logit_bytes * s.T * vocabulary);
-  const double forward =
-      linear_forward_s(gpu, Operands::bits16, s.T, s.h, vocabulary) + logit_forward_share * loss_s;
-  const double backward = linear_backward_s(gpu, Operands::bits16, s.T, s.h, vocabulary) +
-                          (1 - logit_forward_share) * loss_s;
-  PassPair out = split(s, forward, backward, head_forward_flops(plan.model) * s.T / s.t);
-  out.forward.exposed_tp_s = exposed_tp_s(s, comm, 0.5, 0, software.tensor_overlap_forward);
-  out.backward.exposed_tp_s = exposed_tp_s(s, comm, 0.5, 0, software.tensor_overlap_backward);
+  const double T = plan.micro_batch_tokens(), t = plan.tensor;
+  const double vocabulary = std::ceil(plan.model.vocabulary / t);  // padded to a multiple of tensor
+  const LinearShape logits{T, double(plan.model.hidden), vocabulary};
+  const KernelTerms terms = kernel_terms(plan);
+  const double loss_s = memory_bound_s(gpu, plan, gpu.calibration.logit_bytes * T * vocabulary);
+  Seconds compute = linear_s(gpu, Operands::bits16, logits, terms);
+  compute += {logit_forward_share * loss_s, (1 - logit_forward_share) * loss_s};
+  PassPair out = split_useful(compute, head_forward_flops(plan.model) * T / t /
+                                           peak_flops(gpu, operands_of(plan.precision)));
+  set_exposed_tp(out, exposed_tensor_s(plan, software, comm, {.pairs = 0.5}));
   return out;
 }
 
@@ -219,36 +230,50 @@ double StepCosts::micro_batch_s(int stage) const {
 }
 
 StepCosts step_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
-                     const CommCosts& comm) {
-  const PassPair layer = layer_costs(gpu, plan, software, comm);
+                     const std::vector<CommCosts>& comm) {
+  check(comm.size() == 1 || comm.size() == std::size_t(plan.pipeline),
+        "traffic is that of every stage, or one for all", comm.size(), plan.pipeline);
   StepCosts out;
   out.chunks_per_stage = plan.chunks;
-  for (const ChunkShare& share : plan.shares) {
-    PassPair cost = layer * share.layers;
-    if (share.embedding) cost += embedding_costs(gpu, plan, software, comm);
-    if (share.head) cost += head_costs(gpu, plan, software, comm);
-    // The weight-gradient kernel adds to the gradient buffer: one read, one write.
-    cost.backward.kernels_s +=
-        hbm_s(gpu, 2.0 * software.gradient_bytes * share.weights / plan.tensor);
-    out.chunks.push_back(cost);
-  }
+  out.chunks.reserve(plan.shares.size());
+  out.optimizer_s.reserve(std::size_t(plan.pipeline));
+  const double engine = plan.pipeline > 1 ? software.pipeline_overhead : 0;
   const double fixed = software.cuda_graphs ? optimizer_fixed_graphs_s : optimizer_fixed_s;
-  const int shards = plan.sharding == Sharding::none ? 1 : plan.data;
-  for (int stage = 0; stage < plan.pipeline; ++stage)
-    out.optimizer_s.push_back(hbm_s(gpu, optimizer_bytes * plan.stage_parameters(stage) / shards) +
-                              fixed);
+
+  std::optional<Parts> parts;
+  for (int stage = 0; stage < plan.pipeline; ++stage) {
+    if (stage == 0 || comm.size() > 1)
+      parts.emplace(gpu, plan, software, comm[comm.size() > 1 ? std::size_t(stage) : 0]);
+    for (int c = 0; c < plan.chunks; ++c) {
+      const ChunkShare& share = plan.share(stage, c);
+      PassPair cost = parts->chunk(share);
+      cost.forward.kernels_s += engine * cost.forward.total_s();
+      cost.backward.kernels_s += engine * cost.backward.total_s();
+      const double accumulation = accumulation_s(gpu, plan, software, share);
+      cost.backward.kernels_s += accumulation;
+      cost.backward.weight_gradient_s += accumulation;
+      out.chunks.push_back(cost);
+    }
+    out.optimizer_s.push_back(
+        hbm_s(gpu, gpu.calibration.optimizer_bytes * optimizer_parameters(plan, stage)) + fixed);
+  }
   return out;
 }
 
 Problems check_precision(const JobSpec& job, const GpuSpec& gpu) {
-  if (job.parallel.precision != Precision::fp8 || gpu.peak_fp8.value() > 0) return {};
+  const Precision precision = job.parallel.precision;
+  const Operands operands = operands_of(precision);
+  if (peak_flops(gpu, operands) > 0) return {};
+  const bool fp4 = operands == Operands::nvfp4;
   return {{"parallel.precision",
-           "\"fp8\", but " + (gpu.name.empty() ? "this GPU" : gpu.name) + " has no FP8 units",
-           "\"bf16\", or a GPU with peak_fp8"}};
+           "\"" + std::string(name_of(precision)) + "\", but " +
+               (gpu.name.empty() ? "this GPU" : gpu.name) + " has no " + (fp4 ? "FP4" : "FP8") +
+               " units",
+           std::string("\"bf16\", or a GPU with ") + (fp4 ? "peak_fp4" : "peak_fp8")}};
 }
 
 double boundary_bytes(const Plan& plan) {
-  return 2 * plan.micro_batch_tokens() * plan.model.hidden / plan.sequence_split();
+  return 2 * plan.micro_batch_tokens() * plan.model.hidden / plan.boundary_split();
 }
 
 }  // namespace trainyard::models

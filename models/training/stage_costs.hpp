@@ -1,39 +1,30 @@
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "models/compute/gpu_spec.hpp"
+#include "models/compute/kernels.hpp"
+#include "models/training/comm_costs.hpp"
 #include "models/training/parallel_spec.hpp"
 #include "models/training/plan.hpp"
 
 /// What one micro-batch costs on every chunk of every stage, from shapes: matrix products,
-/// attention, memory-bound work, recomputation and the tensor-parallel traffic that is not hidden.
-/// One GPU at nominal speed; a slower GPU stretches the compute parts only (PassCost::total_s).
+/// attention, memory-bound work, recomputation, and the traffic of tensor, context and expert
+/// parallelism that is not hidden. One GPU at nominal speed; a slower GPU stretches the compute
+/// parts only (PassCost::total_s).
 ///
-///     forward layer  = max(products + attention + norms, dropout, residual, activation, rotary
-///     (bytes / H)
-///                          + casts (FP8) + 8 kernel floors,   host launch floor)
-///     backward layer = products twice + attention backward + memory-bound work twice + gradient
-///     accumulation
-///                      + what is recomputed
+///     forward  = products + attention + memory-bound work (bytes / H) + launches
+///                + exposed traffic, and at least the host's time to launch all that
+///     backward = products twice + attention backward + memory-bound work twice + launches
+///                + exposed traffic + what is recomputed + gradient accumulation
 ///
-///     const CommCosts comm = …;                                  // closed forms inside the
-///     scale-up domain const StepCosts costs = step_costs(gpu, plan, software, comm);
+///     const std::vector<CommCosts> comm = …;
+///     const StepCosts costs = step_costs(gpu, plan, software, comm);
 ///     costs.chunk(stage, chunk).forward.total_s();
 ///
-/// Equations, constants, sources: docs/models/kernels.md.
+/// Plan::mechanisms leaves terms out, for ablations. Equations, constants, sources:
+/// docs/models/kernels.md.
 namespace trainyard::models {
-
-/// Time of one collective in the scale-up domain, alone: bytes of the whole tensor, members.
-struct CommCosts {
-  using Collective = std::function<double(double bytes, int members)>;
-  Collective all_gather_s;
-  Collective reduce_scatter_s;
-  Collective all_reduce_s;
-
-  static CommCosts free();
-};
 
 /// One pass of one micro-batch.
 struct PassCost {
@@ -41,10 +32,15 @@ struct PassCost {
   double kernels_s = 0;  // what the kernels take beyond that
   double recompute_s = 0;
   double exposed_tp_s = 0;  // not hidden behind compute
+  double exposed_cp_s = 0;
+  double exposed_ep_s = 0;
+  double weight_gradient_s = 0;  // of a backward pass, contained above: products that a zero-bubble
+                                 // schedule may put off
 
   double compute_s() const { return useful_s + kernels_s + recompute_s; }
   /// On a GPU of this speed (1: nominal).
-  double total_s(double speed = 1.0) const { return compute_s() / speed + exposed_tp_s; }
+  double total_s(double speed = 1.0) const { return compute_s() / speed + exposed_s(); }
+  double exposed_s() const { return exposed_tp_s + exposed_cp_s + exposed_ep_s; }
   PassCost& operator+=(const PassCost& o);
 };
 
@@ -55,9 +51,12 @@ struct PassPair {
   friend PassPair operator*(const PassPair& pair, double n);
 };
 
-/// One block; token embedding (first stage); final norm, output product and loss (last stage).
-PassPair layer_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
-                     const CommCosts& comm);
+Operands operands_of(Precision precision);
+
+/// One block of a kind (Plan::kinds); token embedding (first stage); final norm, output product and
+/// loss (last stage; once more for each further prediction).
+PassPair layer_costs(const GpuSpec& gpu, const Plan& plan, const TransformerSpec& kind,
+                     const SoftwareSpec& software, const CommCosts& comm);
 PassPair embedding_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
                          const CommCosts& comm);
 PassPair head_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
@@ -76,8 +75,9 @@ struct StepCosts {
   double micro_batch_s(int stage) const;
 };
 
+/// `comm`: of every stage, or one for all of them.
 StepCosts step_costs(const GpuSpec& gpu, const Plan& plan, const SoftwareSpec& software,
-                     const CommCosts& comm);
+                     const std::vector<CommCosts>& comm);
 
 /// A precision that the GPU does not have.
 Problems check_precision(const JobSpec& job, const GpuSpec& gpu);

@@ -11,6 +11,19 @@
 namespace trainyard::models {
 namespace {
 
+std::string_view name_of(GroupPattern pattern) {
+  switch (pattern) {
+    case GroupPattern::tensor_ring:
+      return "tp";
+    case GroupPattern::context_ring:
+    case GroupPattern::context_step:
+      return "cp";
+    case GroupPattern::expert_exchange:
+      return "ep";
+  }
+  return "";
+}
+
 constexpr std::size_t links_reported = 16;
 constexpr std::size_t pairs_reported = 8;  // of one link
 constexpr std::size_t cuts_named = 6;      // links
@@ -20,7 +33,7 @@ constexpr std::size_t cuts_named = 6;      // links
 bool StepModel::uses(const Placement& placement, std::span<const topologies::LinkId> links) {
   std::vector<bool> asked(router_.fabric().links().size(), false);
   for (const topologies::LinkId l : links) asked[l.index()] = true;
-  if (plan_.data > 1 && data_.uses(asked)) return true;
+  if (data_.uses(asked) || groups_.uses(asked)) return true;
   for (int s = 0; plan_.pipeline > 1 && s < plan_.pipeline; ++s) {
     const int next = (s + 1) % plan_.pipeline;
     if (next == 0 && plan_.chunks == 1) continue;
@@ -35,12 +48,14 @@ void StepModel::links_changed(std::span<const topologies::LinkId> links) {
   if (router_.kind() == topologies::RoutingKind::ugal) {  // all traffic finds a new balance
     boundaries_.clear();
     data_.clear();
+    groups_.clear();
     return;
   }
   std::vector<bool> changed(router_.fabric().links().size(), false);
   for (const topologies::LinkId l : links) changed[l.index()] = true;
   boundaries_.forget(changed);
   data_.forget(changed);
+  groups_.forget(changed);
 }
 
 /// Who has no path, and why; empty if all have one. Leaves the rings placed.
@@ -72,6 +87,11 @@ std::string StepModel::cut_off(const Placement& placement, bool& is_for_good) {
            fabric.name(fabric.vertex(to)) +
            (links.empty() ? std::string(": the fabric has none") : "; cut by " + links);
   };
+  if (!groups_.place(placement.servers)) {
+    const auto pair = groups_.cut_pair();
+    check(pair.has_value(), "a group without a path has an edge without one");
+    return text(pair->first, pair->second);
+  }
   if (!data_.place(placement.servers)) {
     const auto pair = data_.cut_pair();
     check(pair.has_value(), "a ring without a path has an edge without one");
@@ -83,22 +103,76 @@ std::string StepModel::cut_off(const Placement& placement, bool& is_for_good) {
     for (const auto& [from, to] : {std::pair(s, next), std::pair(next, s)}) {
       const BoundaryTimes& times = boundaries_.times(placement.servers, from, to);
       if (times.no_path.empty()) continue;
-      const auto& pair = times.pairs[std::size_t(times.no_path.front())];
+      const auto& pair = times.cut.front();
       return text(topologies::GpuId(pair.first), topologies::GpuId(pair.second));
     }
   }
   return {};
 }
 
-void StepModel::find_busiest_links(const Placement& placement, StepProfile& profile) {
-  const std::size_t links = router_.fabric().links().size();
-  std::vector<double> total(links, 0.0);
-  for (int s = 0; plan_.data > 1 && s < plan_.pipeline; ++s)
-    data_.add_bytes(s, data_volume(s), total);
+/// What one stage moves in a step by one pattern: the costs of its layers with a network whose
+/// collectives take a second a byte, and nothing hidden.
+void StepModel::count_group_bytes(GroupPattern pattern) {
+  SoftwareSpec software = job_.software;
+  software.tensor_overlap_forward = software.tensor_overlap_backward = 0;
+  software.expert_overlap = software.pipeline_overhead = 0;
+  const auto counted = [](double bytes) { return bytes; };
+  const auto twice = [](double bytes) { return 2 * bytes; };
+  std::vector<CommCosts> comm(std::size_t(plan_.pipeline), CommCosts::free());
+  for (int s = 0; s < plan_.pipeline; ++s) {
+    CommCosts& c = comm[std::size_t(s)];
+    switch (pattern) {
+      case GroupPattern::tensor_ring:
+        c.tensor = {counted, counted, twice};
+        break;
+      case GroupPattern::context_ring:
+        c.context = {counted, counted, twice};
+        break;
+      case GroupPattern::context_step:
+        c.context_step_s = counted;
+        break;
+      case GroupPattern::expert_exchange:
+        c.expert_exchange_s = [this, s](const ExpertExchange& e) {
+          return groups_.exchange_bytes(s, e);
+        };
+        break;
+    }
+  }
+  const StepCosts costs = step_costs(server_.gpu, plan_, software, comm);
+  std::vector<double>& bytes = group_bytes_[std::size_t(pattern)];
+  bytes.assign(std::size_t(plan_.pipeline), 0.0);
+  for (std::size_t at = 0; at < costs.chunks.size(); ++at) {
+    const PassPair& pass = costs.chunks[at];
+    bytes[at / std::size_t(plan_.chunks)] +=
+        plan_.micro_batches * (pass.forward.exposed_s() + pass.backward.exposed_s());
+  }
+}
+
+/// What a step moves over every link.
+std::vector<double> StepModel::link_bytes(const Placement& placement) {
+  std::vector<double> total(router_.fabric().links().size(), 0.0);
+  for_each_ring(
+      [&](int stage, RingKind ring, double bytes) { data_.add_bytes(stage, bytes, total, ring); });
+  for_each_group([&](int stage, GroupPattern pattern, double bytes) {
+    groups_.add_bytes(pattern, stage, bytes, total);
+  });
   for_each_transfer([&](int from, int to, double transfers) {
     boundaries_.add_bytes(placement.servers, from, to, transfers, total);
   });
+  return total;
+}
 
+double StepModel::busiest_link_s(const std::vector<double>& bytes) const {
+  double most_s = 0;
+  for (std::size_t l = 0; l < bytes.size(); ++l)
+    if (bytes[l] > 0)
+      most_s = std::max(most_s, bytes[l] / router_.state().capacity(topologies::LinkId(l)).value());
+  return most_s;
+}
+
+void StepModel::find_busiest_links(const Placement& placement, const std::vector<double>& total,
+                                   StepProfile& profile) {
+  const std::size_t links = total.size();
   const double step_s = to_seconds(profile.step);
   std::vector<std::size_t> order;
   for (std::size_t l = 0; l < links; ++l)
@@ -120,7 +194,6 @@ void StepModel::find_busiest_links(const Placement& placement, StepProfile& prof
                                      router_.state().capacity(topologies::LinkId(l)),
                                      {},
                                      {}});
-  if (kept > 0) profile.bounds.busiest_link_s = seconds_of(order.front());
   name_users(placement, profile.busiest_links);
 }
 
@@ -137,17 +210,33 @@ void StepModel::name_users(const Placement& placement, std::vector<LinkUse>& use
     if (use.users.empty() || use.users.back() != what) use.users.push_back(what);
     return use;
   };
-  for (int s = 0; plan_.data > 1 && s < plan_.pipeline; ++s) {
-    const std::string what = "dp stage " + std::to_string(s);
-    data_.for_each_load(s, data_volume(s), [&](topologies::LinkId link, double) {
+  for_each_ring([&](int stage, RingKind ring, double volume) {
+    const std::string what = std::string(ring == RingKind::experts ? "expert dp" : "dp") +
+                             " stage " + std::to_string(stage);
+    data_.for_each_load(
+        stage, volume,
+        [&](topologies::LinkId link, double) {
+          if (is_asked[link.index()]) note(link, what);
+        },
+        ring);
+    data_.for_each_user(
+        stage, volume, is_asked,
+        [&](topologies::LinkId link, topologies::GpuId from, topologies::GpuId to, double bytes) {
+          use_of(link).pairs.push_back({what, from, to, bytes});
+        },
+        ring);
+  });
+  for_each_group([&](int stage, GroupPattern pattern, double volume) {
+    const std::string what = std::string(name_of(pattern)) + " stage " + std::to_string(stage);
+    groups_.for_each_load(pattern, stage, volume, [&](topologies::LinkId link, double) {
       if (is_asked[link.index()]) note(link, what);
     });
-    data_.for_each_user(
-        s, data_volume(s), is_asked,
+    groups_.for_each_user(
+        pattern, stage, volume, is_asked,
         [&](topologies::LinkId link, topologies::GpuId from, topologies::GpuId to, double bytes) {
           use_of(link).pairs.push_back({what, from, to, bytes});
         });
-  }
+  });
   for_each_transfer([&](int from, int to, double transfers) {
     const std::string what = "pp stage " + std::to_string(from) + " -> " + std::to_string(to);
     boundaries_.for_each_user(
@@ -165,8 +254,8 @@ void StepModel::name_users(const Placement& placement, std::vector<LinkUse>& use
 
 std::vector<topologies::Demand> StepModel::demands(const Placement& placement) const {
   const topologies::Fabric& fabric = router_.fabric();
-  const auto gpu_of = [&](int tensor, int data, int stage) {
-    const int rank = plan_.rank_of({.tensor = tensor, .data = data, .pipeline = stage});
+  const auto gpu_of = [&](RankPlace place) {
+    const int rank = plan_.rank_of(place);
     return fabric.gpu(placement.servers[std::size_t(rank / server_.gpus)],
                       std::size_t(rank % server_.gpus));
   };
@@ -175,37 +264,17 @@ std::vector<topologies::Demand> StepModel::demands(const Placement& placement) c
     if (fabric.host_of(from) != fabric.host_of(to))
       out.push_back({fabric.nic_of(from), fabric.nic_of(to), bytes});
   };
-  const int members = plan_.data / data_.servers_of_group();
-  for (int s = 0; s < plan_.pipeline; ++s)
+  for_each_ring([&](int stage, RingKind ring, double bytes) {
+    data_.for_each_connection(placement.servers, stage, bytes, add, ring);
+  });
+  for_each_transfer([&](int from, int to, double transfers) {
     for (int data = 0; data < plan_.data; ++data)
-      for (int tensor = 0; tensor < plan_.tensor; ++tensor) {
-        const auto from = gpu_of(tensor, data, s);
-        if (plan_.data > 1)
-          add(from, gpu_of(tensor, (data + members) % plan_.data, s),
-              data_volume(s) * (plan_.data - 1) / plan_.data / members);
-        if (plan_.pipeline == 1 || transfers_after(s) == 0) continue;
-        const auto next = gpu_of(tensor, data, (s + 1) % plan_.pipeline);
-        const double bytes = transfers_after(s) * boundaries_.bytes_per_rank();
-        add(from, next, bytes);
-        add(next, from, bytes);
-      }
+      for (int context = 0; context < plan_.context; ++context)
+        for (int tensor = 0; tensor < plan_.tensor; ++tensor)
+          add(gpu_of({tensor, context, data, from}), gpu_of({tensor, context, data, to}),
+              transfers * boundaries_.bytes_per_rank());
+  });
   return out;
-}
-
-/// Bytes that the data-parallel collectives of one tensor-parallel rank of a stage reduce and
-/// gather in one step.
-double StepModel::data_volume(int stage) const {
-  const double parameters = plan_.stage_parameters(stage);
-  const double gradients = job_.software.gradient_bytes * parameters;
-  switch (plan_.sharding) {
-    case Sharding::none:
-      return 2 * gradients;
-    case Sharding::zero1:
-      return gradients + parameter_bytes * parameters;
-    case Sharding::fsdp:
-      return plan_.micro_batches * (2 * parameter_bytes * parameters + gradients);
-  }
-  return 0;
 }
 
 /// Of one replica over the boundary behind `stage`, in one direction and step.

@@ -9,6 +9,7 @@
 #include "models/compute/server_spec.hpp"
 #include "models/training/boundary_traffic.hpp"
 #include "models/training/data_traffic.hpp"
+#include "models/training/group_traffic.hpp"
 #include "models/training/job_spec.hpp"
 #include "models/training/pipeline.hpp"
 #include "models/training/plan.hpp"
@@ -19,11 +20,15 @@
 /// One training iteration of one job on its real placement: the step level.
 ///
 ///     t = 0            optimizer of the step before is done everywhere (gradient norm: a barrier)
-///     gather           ZeRO-1: parameters of chunk 0, 1, … of every stage, behind the first
-///     forwards pipeline         every distinct replica is played, operation by operation, with its
-///     own transfer times reduce           gradients of a chunk once its last backward has ended in
-///     *all* replicas, behind what follows step             = max over stages(reduced, played) +
-///     optimizer,      times the jitter of so many ranks
+///     gather           sharded parameters of chunk 0, 1, … of every stage, in buckets, behind the
+///                      first forwards; FSDP: layer by layer in every pass
+///     pipeline         every distinct replica is played, operation by operation, with its own
+///                      transfer times; a pass contains its tensor-, context- and expert-parallel
+///                      traffic as far as it is exposed
+///     reduce           gradients in buckets, as the last backward of a chunk goes through them in
+///                      *all* replicas, behind what follows
+///     step             = max over stages(reduced, played) + optimizer, times the jitter of so many
+///                      ranks
 ///
 /// Collectives and transfers share the fabric max-min, on routed paths (data_traffic,
 /// boundary_traffic). Replicas with equal speeds and equal transfer times are equal by construction
@@ -56,9 +61,25 @@ class StepModel final : public StepSource {
   /// can lie between. Leaves the model as it was.
   std::pair<Duration, Duration> scalable_range(const Placement& placement);
 
+  /// Seconds of the step with another calibration and other constants of the software stack, on the
+  /// network as it is: what a calibration evaluates over and over. Leaves them in place. The
+  /// collectives inside a scale-up domain keep the efficiency that they had.
+  double step_s_with(const GpuCalibration& calibration, const SoftwareSpec& software,
+                     const Placement& placement);
+
+  /// Seconds of the step of another job with the same ranks, groups and bytes of a message: this
+  /// one with mechanisms turned off. Paths are not routed again. Becomes a model of that job.
+  double step_s_of(const JobSpec& variant, const Placement& placement);
+
+  /// How many replicas of the model have to be played: those with equal speeds and equal transfer
+  /// times count once.
+  std::size_t distinct_replicas(const Placement& placement);
+
   const Plan& plan() const { return plan_; }
   /// What compute was scaled by to meet JobSpec::measured_step; 1 without one.
   double compute_scale() const { return compute_scale_; }
+  /// Compute faster by this factor, as measured_step would make it.
+  void scale_compute(double factor);
   std::uint64_t computed() const { return computed_; }
   std::uint64_t reused() const { return reused_; }
 
@@ -73,13 +94,28 @@ class StepModel final : public StepSource {
   /// The step before jitter and integers, in seconds.
   struct Times {
     double step_s = 0;
-    double useful_s = 0, kernels_s = 0, recompute_s = 0, exposed_tp_s = 0, exposed_dp_s = 0,
-           exposed_pp_s = 0, bubble_s = 0;
+    double useful_s = 0, kernels_s = 0, recompute_s = 0, exposed_tp_s = 0, exposed_cp_s = 0,
+           exposed_ep_s = 0, exposed_dp_s = 0, exposed_pp_s = 0, bubble_s = 0;
     double optimizer_s = 0;  // of the slowest stage; contained in kernels and bubble
     double pipeline_bound_s = 0;
     double busiest_stage_s = 0;
     PipelinePlay slowest;  // of the slowest replica
   };
+  /// When gradients of a chunk become ready: from start to end of its last backward.
+  struct Window {
+    double start_s = 0;
+    double end_s = 0;
+  };
+  /// Parameters by chunk, and how long their collectives were under way; empty: they are there.
+  struct Gathered {
+    std::vector<double> ready_s;
+    double busy_s = 0;
+  };
+  struct Reduced {
+    double end_s = 0;
+    double busy_s = 0;
+  };
+  enum class Detail { total, split };
 
   std::vector<std::uint32_t> key(const Placement& placement) const;
   StepProfile compute(const Placement& placement, bool detailed);
@@ -88,25 +124,60 @@ class StepModel final : public StepSource {
   /// Calls f(from stage, to stage, transfers of one replica in a step) for both directions.
   template <class F>
   void for_each_transfer(F&& f) const {
-    for (int s = 0; plan_.pipeline > 1 && s < plan_.pipeline; ++s) {
+    const bool has_transfers = plan_.pipeline > 1 && plan_.mechanisms.pipeline_traffic;
+    for (int s = 0; has_transfers && s < plan_.pipeline; ++s) {
       const int next = (s + 1) % plan_.pipeline;
       if (transfers_after(s) == 0) continue;
       f(s, next, transfers_after(s));
       f(next, s, transfers_after(s));
     }
   }
-  double data_volume(int stage) const;
+  /// Calls f(stage, ring, bytes of one group in a step).
+  template <class F>
+  void for_each_ring(F&& f) const {
+    for (int s = 0; s < plan_.pipeline; ++s)
+      for (const RingKind ring : {RingKind::shards, RingKind::replicas, RingKind::experts})
+        if (plan_.mechanisms.data_traffic && data_.size(ring) > 1 && ring_bytes(s, ring) > 0)
+          f(s, ring, ring_bytes(s, ring));
+  }
+  double ring_bytes(int stage, RingKind ring) const;
+  /// Calls f(stage, pattern, bytes in a step) where groups inside a layer span servers.
+  template <class F>
+  void for_each_group(F&& f) {
+    for (const GroupPattern pattern : group_patterns) {
+      if (!groups_.uses_fabric(pattern)) continue;
+      if (group_bytes_[std::size_t(pattern)].empty()) count_group_bytes(pattern);
+      for (int s = 0; s < plan_.pipeline; ++s)
+        if (const double bytes = group_bytes_[std::size_t(pattern)][std::size_t(s)]; bytes > 0)
+          f(s, pattern, bytes);
+    }
+  }
+  void count_group_bytes(GroupPattern pattern);
   double transfers_after(int stage) const;
-  Times times(const Placement& placement);
+  void make_costs();
+  Times times(const Placement& placement, Detail detail = Detail::split);
+  void split_times(Times& t, const Replica& slowest, double end_s);
   std::vector<Replica> replicas(const Placement& placement);
+  void slow_down(std::vector<Replica>& all, const SlowGpu& slow) const;
+  double optimizer_s(const Placement& placement) const;
   PipelineInput pipeline_input(const Replica& replica) const;
+  PipelinePlay played(const PipelineInput& input) const;
   const PipelinePlay& play(const Replica& replica);
   const PipelinePlay& play_with_parameters(const Replica& replica,
                                            const std::vector<double>& ready_s,
                                            std::size_t ready_number);
-  std::vector<std::vector<StageCollective>> gathers() const;
-  void add_fsdp_traffic();
-  void find_busiest_links(const Placement& placement, StepProfile& profile);
+  bool gathers_every_pass() const;
+  bool reduces_every_pass() const;
+  double ring_parameters(int stage, int chunk, RingKind ring) const;
+  int buckets(double bytes) const;
+  Gathered parameters_ready();
+  Reduced reduced(const std::vector<Window>& gradients, double end_s);
+  double tied_embedding_s(const Placement& placement);
+  void add_traffic_of_passes();
+  std::vector<double> link_bytes(const Placement& placement);
+  double busiest_link_s(const std::vector<double>& bytes) const;
+  void find_busiest_links(const Placement& placement, const std::vector<double>& bytes,
+                          StepProfile& profile);
   void add_power(const Times& times, StepProfile& profile) const;
   double jitter() const;
   double step_at_s(const Placement& placement, double compute_scale);
@@ -116,14 +187,17 @@ class StepModel final : public StepSource {
   ServerSpec server_;
   const topologies::Router& router_;
   Plan plan_;
-  StepCosts costs_;
+  StepCosts costs_;  // empty before the groups are placed
   LinkTable links_;
   BoundaryTraffic boundaries_;
   DataTraffic data_;
+  GroupTraffic groups_;
+  std::array<std::vector<double>, group_patterns.size()> group_bytes_;  // by stage, once counted
+  bool watches_links_ = false;  // some link is so busy that it may bound the step
   double compute_scale_ = 1.0;
   bool is_calibrated_ = false;
-  std::vector<double> fsdp_forward_s_,
-      fsdp_backward_s_;  // exposed, by stage and chunk, of one micro-batch
+  std::vector<double> pass_forward_s_,
+      pass_backward_s_;  // exposed traffic of sharded weights, by stage and chunk, of one pass
   std::map<std::vector<std::uint32_t>, std::shared_ptr<const StepProfile>> profiles_;
   std::map<std::pair<Replica, std::size_t>, PipelinePlay> plays_;  // by ready_times_
   std::map<std::vector<double>, std::size_t> ready_times_;  // of parameters; 0: all at the start

@@ -87,7 +87,8 @@ TransformerSpec like_row(const TransformerSpec& model, const LayerSpec& row) {
   return layer;
 }
 
-// Scores and weighted values, forward, per token and block, over the full square.
+// Scores and weighted values, forward, per token and block, over the full square: a mask, of a
+// window too, hides part of it and changes nothing here.
 double attention_forward_flops(const TransformerSpec& model, int sequence) {
   double query = head_size(model);
   double value = query;
@@ -96,6 +97,14 @@ double attention_forward_flops(const TransformerSpec& model, int sequence) {
     value = model.latent_attention->value_size.value_or(model.latent_attention->head_size);
   }
   return 2.0 * sequence * model.heads * (query + value);
+}
+
+// The share of the square that the causal mask leaves: half of it; with a window of w tokens the
+// mean of min(position, w) over the sequence.
+double seen_share(const TransformerSpec& model, int sequence) {
+  const double s = sequence;
+  const double w = std::min(s, double(model.attention_window.value_or(sequence)));
+  return w / s * (1.0 - w / (2.0 * s));
 }
 
 // Slots that are computed beyond those that tokens are sent to; at most all tokens at all experts.
@@ -126,12 +135,6 @@ double attention_of_all(const TransformerSpec& model, int sequence) {
   return over_layers(model, [&](const TransformerSpec& layer) {
     return attention_forward_flops(layer, sequence);
   });
-}
-
-// Norms of both inputs and of the output, and the matrix that joins the inputs.
-double prediction_weights(const TransformerSpec& model) {
-  return model.extra_predictions *
-         (prediction_matrix(model) + 3 * norm_weights(model, model.hidden));
 }
 
 }  // namespace
@@ -212,6 +215,12 @@ double head_weights(const TransformerSpec& model) {
          (model.tied_embeddings ? 0.0 : double(model.vocabulary) * model.hidden);
 }
 
+// Norms of both inputs and of the output, and the matrix that joins the inputs.
+double prediction_weights(const TransformerSpec& model) {
+  return model.extra_predictions *
+         (prediction_matrix(model) + 3 * norm_weights(model, model.hidden));
+}
+
 double parameters(const TransformerSpec& model, int sequence) {
   return over_layers(model, [](const TransformerSpec& l) { return layer_weights(l).total(); }) +
          prediction_weights(model) + embedding_weights(model, sequence) + head_weights(model);
@@ -243,7 +252,7 @@ double model_flops_per_token(const TransformerSpec& model, int sequence,
     case FlopsConvention::full_attention:
       return 3.0 * (products + attention);
     case FlopsConvention::causal_attention:
-      return 3.0 * (products + 0.5 * attention);
+      return 3.0 * (products + seen_share(model, sequence) * attention);
     case FlopsConvention::six_n:
       return 6.0 * active_parameters(model, sequence);
     case FlopsConvention::palm:
@@ -262,6 +271,8 @@ double hardware_flops_per_token(const TransformerSpec& model, int sequence, Reco
       return once;
     case Recompute::selective:
       return once + attention_of_all(model, sequence);
+    case Recompute::per_operation:  // every other matrix product (docs/models/kernels.md)
+      return once + 0.5 * 2.0 * active_matrix_weights(model);
     case Recompute::full:
       return once + padding + over_layers(model, [&](const TransformerSpec& layer) {
                return layer_forward_flops(layer, sequence);
@@ -304,20 +315,6 @@ std::vector<FlopsRow> flops_table(const TransformerSpec& model, int sequence) {
       {"full recomputation", "executed: and the forward pass of the layers once more",
        executed(Recompute::full)},
   };
-}
-
-Problems check_playable(const TransformerSpec& model) {
-  Problems problems;
-  const auto refuse = [&](bool has, std::string path, const std::string& what) {
-    if (has)
-      problems.push_back({std::move(path), what + " counted but not yet played in a step",
-                          "a model of equal dense layers, such as \"llama3-70b\""});
-  };
-  refuse(model.experts.has_value(), "model.experts", "experts are");
-  refuse(model.latent_attention.has_value(), "model.latent_attention", "latent attention is");
-  refuse(!model.layer_table.empty(), "model.layer_table", "unlike layers are");
-  refuse(model.extra_predictions > 0, "model.extra_predictions", "further predictions are");
-  return problems;
 }
 
 }  // namespace trainyard::models

@@ -16,8 +16,8 @@
 /// Model FLOPs count what the mathematics needs once, forward and backward, whatever the software
 /// does. The default convention counts every multiply and add of the matrix products that a token
 /// meets (of experts: the per_token ones it is sent to, and the shared ones), and attention over
-/// the full square (no causal halving), as Narayanan et al. 2021, PaLM (appendix B) and Korthikanti
-/// et al. 2022 do:
+/// the full square (no causal halving, no window), as Narayanan et al. 2021, PaLM (appendix B) and
+/// Korthikanti et al. 2022 do:
 ///
 ///     FLOPs per token = 6 (active matrix weights + vocabulary . hidden) + 12 . layers . heads .
 ///     head_size . sequence
@@ -81,6 +81,9 @@ double embedding_weights(const TransformerSpec& model, int sequence);
 /// Final norm, and the output matrix unless it is tied to the embedding.
 double head_weights(const TransformerSpec& model);
 
+/// Norms and joining matrices of further predictions, without their layers.
+double prediction_weights(const TransformerSpec& model);
+
 /// All parameters, exactly.
 double parameters(const TransformerSpec& model, int sequence);
 /// Those that one token meets: all but the routed experts it is not sent to. The whole embedding
@@ -92,7 +95,7 @@ double active_matrix_weights(const TransformerSpec& model);
 
 enum class FlopsConvention {
   full_attention,    // the default above
-  causal_attention,  // attention halved: the mask hides the upper triangle
+  causal_attention,  // attention that the mask leaves: half, less with a window
   six_n,             // 6 . active parameters, attention ignored: the planner's 6 N D
   palm,              // 6 N plus full attention: embedding, norms and biases count like matrices
   gpt_formula        // 72 L h^2 (1 + S/(6h) + V/(12 L h)): as if a GPT of this depth and width
@@ -121,10 +124,6 @@ struct FlopsRow {
 
 /// Every convention by name, for reports: model FLOPs first, then executed ones.
 std::vector<FlopsRow> flops_table(const TransformerSpec& model, int sequence);
-
-/// What is counted here but not yet played in a step: such a job must be refused, not played as if
-/// it were dense. Paths are relative to the job ("model.experts").
-Problems check_playable(const TransformerSpec& model);
 
 }  // namespace trainyard::models
 

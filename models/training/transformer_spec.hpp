@@ -26,6 +26,9 @@ struct ExpertsSpec {
   int every = 1;
   std::optional<double> capacity_factor{};  // default: dropless, nothing padded
   bool router_bias = false;
+  std::optional<int> server_limit{};
+
+  friend bool operator==(const ExpertsSpec&, const ExpertsSpec&) = default;
 };
 
 template <class Visitor>
@@ -43,6 +46,10 @@ void describe(Visitor& v, ExpertsSpec& s) {
              "dropless, each token computed once per expert",
              above(0));
   v.optional("router_bias", s.router_bias, "the router adds a balancing bias per expert");
+  v.optional("server_limit", s.server_limit,
+             "the router sends a token to experts on at most so many servers (node-limited "
+             "routing); default: no limit",
+             at_least(1));
   v.check(s.per_token <= s.count, "per_token", "must be at most count");
   v.check(!s.shared_ffn || s.shared > 0, "shared_ffn", "only with shared of at least 1");
 }
@@ -55,6 +62,8 @@ struct LatentAttentionSpec {
   int head_size = 0;
   int rotary_size = 0;
   std::optional<int> value_size{};  // default: head_size
+
+  friend bool operator==(const LatentAttentionSpec&, const LatentAttentionSpec&) = default;
 };
 
 template <class Visitor>
@@ -78,6 +87,8 @@ struct LayerSpec {
   std::optional<int> ffn{};
   std::optional<bool> gated{};
   std::optional<ExpertsSpec> experts{};  // default: a dense layer
+
+  friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
 template <class Visitor>
@@ -117,10 +128,14 @@ struct TransformerSpec {
   bool query_key_norm = false;
   bool embedding_norm = false;
   int extra_predictions = 0;
+  bool parallel_block = false;
+  std::optional<int> attention_window{};
 
   std::optional<LatentAttentionSpec> latent_attention{};
   std::optional<ExpertsSpec> experts{};
   std::vector<LayerSpec> layer_table{};
+
+  friend bool operator==(const TransformerSpec&, const TransformerSpec&) = default;
 };
 
 /// Rows of a table of layers make up the model, and each fits the model's other figures.
@@ -168,6 +183,12 @@ void describe(Visitor& v, TransformerSpec& s) {
              "further tokens predicted in training, by one more layer each (multi-token "
              "prediction)",
              at_least(0));
+  v.optional("parallel_block", s.parallel_block,
+             "attention and feed-forward block read the same input and are added (one norm, half "
+             "of the tensor-parallel traffic)");
+  v.optional("attention_window", s.attention_window,
+             "tokens that a token attends to at most (sliding window); default: the whole sequence",
+             at_least(1));
   v.optional("latent_attention", s.latent_attention,
              "multi-head latent attention, in place of kv_heads and head_size");
   v.optional("experts", s.experts, "mixture of experts");

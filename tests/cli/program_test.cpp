@@ -87,8 +87,8 @@ TEST_F(Program, help_and_version) {
 }
 
 TEST_F(Program, every_command_has_help_with_two_examples_first) {
-  for (const char* command :
-       {"check", "run", "step", "flows", "topology", "catalog", "export", "repair", "schema"}) {
+  for (const char* command : {"check", "run", "step", "flows", "topology", "catalog", "export",
+                              "plan", "repair", "schema"}) {
     for (const std::vector<std::string>& args :
          {std::vector<std::string>{command, "--help"}, {command, "no-such-file", "--help"}}) {
       const Finished help = run(args);
@@ -272,6 +272,63 @@ TEST_F(Program, one_step_and_the_fabric_have_their_stable_keys) {
               HasSubstr("there is: llama"));
 }
 
+TEST_F(Program, a_slow_gpu_lengthens_the_step_of_its_job) {
+  const std::string file = library("quickstart.json");
+  const Finished step = run({"step", file, "--slow", "17=0.8", "--json"});
+  ASSERT_EQ(step.status, 0) << step.err;
+  const auto s = nlohmann::json::parse(step.out);
+  ASSERT_EQ(s["slow_gpus"].size(), 1u);
+  EXPECT_EQ(s["slow_gpus"][0]["gpu"], 17);
+  const double with = s["step_s"], without = s["step_without_slow_s"];
+  EXPECT_GT(with, without);
+  EXPECT_LE(with, without / 0.8);
+  EXPECT_NEAR(with - without, s["split_s"]["slow"].get<double>(), 0.05 * with);  // and jitter
+  EXPECT_THAT(run({"step", file, "--slow", "17=0.8"}).out, HasSubstr("GPU 17 at 0.8"));
+  for (const char* wrong : {"17", "17=0", "17=1.1", "-1=0.5", "1000000=0.5", "17=0.8x"}) {
+    const Finished refused = run({"step", file, "--slow", wrong});
+    EXPECT_EQ(refused.status, 2) << wrong;
+    EXPECT_THAT(refused.err, HasSubstr("--slow")) << wrong;
+  }
+  EXPECT_EQ(run({"step", file, "--slow", "1=0.8", "--slow", "1=0.9"}).status, 2);
+}
+
+TEST_F(Program, plans_are_ranked_for_a_model_and_for_a_scenario) {
+  const Finished model =
+      run({"plan", "llama3-8b", "--gpus", "64", "--tokens", "1e12", "--top", "5", "--json"});
+  ASSERT_EQ(model.status, 0) << model.err;
+  const auto m = nlohmann::json::parse(model.out);
+  ASSERT_EQ(m["plans"].size(), 5u);
+  for (std::size_t i = 1; i < 5; ++i)
+    EXPECT_LE(m["plans"][i - 1]["step_s"].get<double>(), m["plans"][i]["step_s"].get<double>());
+  EXPECT_TRUE(m["sizing"]["mfu_is_predicted"]);
+
+  // A measured step of a scenario's own layout; more GPUs than its cluster has.
+  const std::string own = file("own.json", R"({
+    "cluster": {"servers": 4, "server": "hgx-h100", "fabric": {"kind": "rail-optimized",
+      "routing": "spray", "hosts_per_leaf": 8, "leaf_switch": "quantum-2-qm9700",
+      "spine_switch": "quantum-2-qm9700"}},
+    "jobs": {"llm": {"model": "llama3-8b", "gpus": 32, "global_batch": 64, "sequence": 8192,
+      "parallel": {"tensor": 2}, "software": "megatron-core", "checkpoint": {"enabled": false}}}})");
+  const Finished measured =
+      run({"plan", own, "--measured", "2.1 s", "--gpus", "64", "--top", "2", "--json"});
+  ASSERT_EQ(measured.status, 0) << measured.err;
+  const auto s = nlohmann::json::parse(measured.out);
+  EXPECT_EQ(s["measured"]["gpus"], 32);
+  EXPECT_DOUBLE_EQ(s["measured"]["measured_s"], 2.1);
+  EXPECT_EQ(s["gpus"], 64);
+  EXPECT_THAT(s["note"], HasSubstr("from 4 to 8 servers"));
+  const Finished impossible = run({"plan", own, "--measured", "1 h"});
+  EXPECT_EQ(impossible.status, 2);
+  EXPECT_THAT(impossible.err, HasSubstr("cannot be met by scaling compute"));
+
+  // Mistakes name the option's value; nothing that fits is status 1.
+  EXPECT_THAT(run({"plan", "llama3-8b", "--gpus", "60"}).err, HasSubstr("56 or 64 would do"));
+  EXPECT_THAT(run({"plan", "lama3-8b", "--gpus", "64"}).err, HasSubstr("llama3-8b"));
+  const Finished too_large = run({"plan", "llama3-405b", "--gpus", "8"});
+  EXPECT_EQ(too_large.status, 1);
+  EXPECT_THAT(too_large.out, HasSubstr("no layout fits in memory; nearest: tp 8"));
+}
+
 TEST_F(Program, a_sweep_of_collectives_and_what_is_wrong_with_one) {
   const Finished sweep = run({"collective", library("quickstart.json"), "--kind", "all-reduce",
                               "--bytes", "1G", "--json"});
@@ -324,6 +381,11 @@ TEST_F(Program, catalog_and_schema) {
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err, HasSubstr("did you mean 'h100-sxm'?"));
   EXPECT_FALSE(nlohmann::json::parse(run({"catalog", "--json"}).out)["parts"].empty());
+  const auto fitted =
+      nlohmann::json::parse(run({"catalog", "calibration/h100", "--json"}).out)["parts"][0];
+  for (const auto& figure : fitted["figures"])
+    for (const char* key : {"value", "prior", "standard_error", "rows", "sure", "source"})
+      EXPECT_TRUE(figure.contains(key)) << figure["key"] << " " << key;
   EXPECT_TRUE(nlohmann::json::parse(run({"schema"}).out).contains("$schema"));
 }
 

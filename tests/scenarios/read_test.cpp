@@ -256,6 +256,33 @@ INSTANTIATE_TEST_SUITE_P(
         Idle{"no_tensor_parallelism",
              {"jobs.llm.parallel.tensor=1", "jobs.llm.parallel.sequence_parallel=true"},
              {"jobs.llm.parallel.sequence_parallel: there is no tensor parallelism (tensor is 1)"}},
+        Idle{"no_sequence_parallelism",  // the backward pass hides its all-reduce all the same
+             {"jobs.llm.parallel.sequence_parallel=false",
+              "jobs.llm.software.tensor_overlap_forward=0.5",
+              "jobs.llm.software.tensor_overlap_backward=0.4"},
+             {"jobs.llm.software.tensor_overlap_forward: only sequence parallelism gathers, and "
+              "hides traffic in the forward pass, and sequence_parallel is false"}},
+        Idle{"one_stage",
+             {"jobs.llm.software.overlap_pipeline=false"},
+             {"jobs.llm.software.overlap_pipeline: there is one pipeline stage"}},
+        Idle{"sharded_by_layer",
+             {"jobs.llm.parallel={\"sharding\": \"fsdp\"}", "jobs.llm.software.bucket=1 GB"},
+             {"jobs.llm.software.bucket: gradients are reduced layer by layer (sharding)"}},
+        Idle{"sixteen_bits",
+             {"jobs.llm.software.cast_bytes=1"},
+             {"jobs.llm.software.cast_bytes: nothing is quantised in 16-bit precision"}},
+        Idle{"no_experts",
+             {"jobs.llm.software.expert_overlap=0.5"},
+             {"jobs.llm.software.expert_overlap: the model has no experts"}},
+        Idle{
+            "experts_split_over_tensor_ranks",  // they exchange, if only inside the group
+            {"jobs.llm.model.experts={\"count\": 8, \"per_token\": 2}",
+             "jobs.llm.software.expert_overlap=0.5", "jobs.llm.software.expert_deduplication=true"},
+            {"jobs.llm.software.expert_deduplication: there is no expert parallelism (expert is "
+             "1)"}},
+        Idle{"fused_attention",
+             {"cluster.server.gpu.calibration.unfused_bytes=1.2"},
+             {"cluster.server.gpu.calibration.unfused_bytes: all jobs have flash attention"}},
         Idle{"stall_given",
              {"jobs.llm.checkpoint.stall=1 s", "jobs.llm.checkpoint.host_copy_rate=5 GB/s"},
              {"jobs.llm.checkpoint.host_copy_rate: stall is given"}},

@@ -33,6 +33,7 @@ inline Catalog catalog() {
                          const std::vector<std::pair<std::string, std::string>>& figures) {
       r.push_back({kind + "/" + name + ".json", part_text(kind, name, figures)});
     };
+    add("calibration", "constants-1000", {{"gemm_16bit", "0.75"}, {"attention", "0.42"}});
     add("gpu", "gpu-1000",
         {{"peak_16bit", "\"1000 TFLOP/s\""},
          {"sms", "100"},
@@ -40,7 +41,8 @@ inline Catalog catalog() {
          {"memory_rate", "\"3 TB/s\""},
          {"scale_up_rate", "\"450 GB/s\""},
          {"power_max", "\"700 W\""},
-         {"power_idle", "\"70 W\""}});
+         {"power_idle", "\"70 W\""},
+         {"calibration", "\"constants-1000\""}});
     add("gpu", "gpu-300",
         {{"peak_16bit", "\"300 TFLOP/s\""},
          {"sms", "100"},

@@ -118,7 +118,6 @@ TEST(ModelParts, EveryModelOfTheCatalogCounts) {
     const TransformerSpec m = model_of(name);
     EXPECT_GT(parameters(m, 2048), 1e8) << name;
     EXPECT_LE(active_parameters(m, 2048), parameters(m, 2048)) << name;
-    EXPECT_EQ(check_playable(m).empty(), !m.experts && !m.latent_attention) << name;
     for (const FlopsRow& row : flops_table(m, 2048)) EXPECT_GT(row.per_token, 1e8) << name;
   }
 }

@@ -33,7 +33,26 @@ inline GpuSpec a100() {
   gpu.calibration.gemm_16bit = 0.856;
   gpu.calibration.attention = 0.542;
   gpu.calibration.scale_up_efficiency = 234.0 / 300.0;
-  gpu.calibration.scale_up_sqrt_s_per_sqrt_B = 2.4e-8;
+  return gpu;
+}
+
+/// Of a GB200 board.
+inline GpuSpec gb200() {
+  GpuSpec gpu;
+  gpu.name = "GB200";
+  gpu.peak_16bit = FlopsPerSecond(2450e12);
+  gpu.peak_fp8 = FlopsPerSecond(4900e12);
+  gpu.peak_fp4 = FlopsPerSecond(9800e12);
+  gpu.sms = 148;
+  gpu.memory = Bytes(186e9);
+  gpu.memory_rate = BytesPerSecond(8e12);
+  gpu.scale_up_rate = BytesPerSecond(900e9);
+  gpu.calibration.gemm_16bit = 0.596;
+  gpu.calibration.gemm_fp8 = 0.604;
+  gpu.calibration.gemm_mxfp8 = 0.617;
+  gpu.calibration.gemm_nvfp4 = 0.574;
+  gpu.calibration.attention = 0.761;
+  gpu.calibration.scale_up_efficiency = 680.0 / 900.0;
   return gpu;
 }
 
@@ -82,7 +101,7 @@ inline JobSpec llama3_405b_16k() {
   job.parallel.pipeline = 16;
   job.parallel.schedule = Schedule::interleaved;
   job.parallel.chunks = 8;
-  job.parallel.sharding = Sharding::zero1;
+  job.parallel.sharding = Sharding::zero2;
   return job;
 }
 

@@ -13,6 +13,7 @@ namespace trainyard::models {
 namespace {
 
 using namespace fixtures;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 std::string only(const Problems& problems) {
@@ -94,20 +95,28 @@ TEST(CheckPlan, NamesTheNearestValidNumbers) {
   EXPECT_EQ(only(check_plan(job, 8)),
             "parallel.pipeline: 9 layers cannot be divided over pipeline * chunks = 2 (neither 9 "
             "nor 11 is a "
-            "multiple); pipeline 1 or 3");
+            "multiple); pipeline 1 or 3, or stage_layers");
 }
 
 TEST(CheckPlan, TensorMustFitTheModelAndTheServer) {
   JobSpec job = small();
-  job.parallel.tensor = 16;
+  job.parallel.tensor = 12;
+  job.gpus = 24;
+  EXPECT_THAT(only(check_plan(job, 8)),
+              HasSubstr("12 is no multiple of the 8 GPUs of one server, does not divide 16 heads, "
+                        "neither divides 8 kv_heads nor is a multiple, does not divide ffn 4096, "
+                        "does not divide the sequence of 1024"));
+  job = small();
+  job.parallel.tensor = 16;  // two servers to a group, every key head on two ranks
   job.gpus = 32;
-  EXPECT_THAT(
-      only(check_plan(job, 8)),
-      HasSubstr("16 is larger than the 8 GPUs of one server, does not divide 8 kv_heads; 8"));
+  EXPECT_EQ(check_plan(job, 8).size(), 0u);
   job = small();
   job.parallel.tensor = 4;
-  job.model.kv_heads = 2;
-  EXPECT_THAT(only(check_plan(job, 8)), HasSubstr("does not divide 2 kv_heads; 2"));
+  job.model.heads = 24;
+  job.model.kv_heads = 6;
+  // 8 would leave some ranks with one key head and others with two.
+  EXPECT_THAT(only(check_plan(job, 8)),
+              EndsWith("4 neither divides 6 kv_heads nor is a multiple; 2"));
   job = small();
   job.sequence = 1023;
   EXPECT_THAT(only(check_plan(job, 8)), HasSubstr("sequence of 1023 tokens"));
@@ -115,19 +124,102 @@ TEST(CheckPlan, TensorMustFitTheModelAndTheServer) {
   EXPECT_EQ(check_plan(job, 8).size(), 0u);
 }
 
-TEST(CheckPlan, InterleavingNeedsWholeGroups) {
+TEST(CheckPlan, InterleavingNeedsLayersForEveryChunk) {
   JobSpec job = small();
   job.parallel.schedule = Schedule::interleaved;
   job.parallel.chunks = 2;
-  EXPECT_EQ(check_plan(job, 8).size(), 0u);  // 8 micro-batches on 2 stages
-  job.global_batch = 28;
-  EXPECT_THAT(only(check_plan(job, 8)),
-              HasSubstr("7 micro-batches of a replica are not a multiple of pipeline 2"));
-  EXPECT_THAT(only(check_plan(job, 8)), HasSubstr("global_batch 24 or 32"));
-  job = small();
-  job.parallel.schedule = Schedule::interleaved;
+  job.global_batch = 28;  // 7 micro-batches on 2 stages: the last group is larger
+  EXPECT_EQ(check_plan(job, 8).size(), 0u);
   job.parallel.chunks = 3;
   EXPECT_THAT(only(check_plan(job, 8)), HasSubstr("chunks 2 or 4"));
+}
+
+TEST(Plan, RanksFollowTheOrderThatIsAskedFor) {
+  JobSpec job = small();
+  job.parallel.context = 2;  // tensor 2, context 2, data 2, pipeline 2
+  ASSERT_EQ(check_plan(job, 8).size(), 0u);
+  Plan plan = make_plan(job);
+  EXPECT_EQ(plan.data, 2);
+  EXPECT_EQ(plan.micro_batch_tokens(), 512);
+  EXPECT_EQ(plan.rank_of({.tensor = 0, .context = 1, .data = 0, .pipeline = 0}), 2);
+  EXPECT_EQ(plan.rank_of({.tensor = 0, .context = 0, .data = 1, .pipeline = 0}), 4);
+  EXPECT_EQ(plan.rank_of({.tensor = 0, .context = 0, .data = 0, .pipeline = 1}), 8);
+  job.parallel.order = "pp-tp-dp-cp";
+  plan = make_plan(job);
+  EXPECT_EQ(plan.rank_of({.tensor = 0, .context = 0, .data = 0, .pipeline = 1}), 1);
+  EXPECT_EQ(plan.rank_of({.tensor = 1, .context = 0, .data = 0, .pipeline = 0}), 2);
+  EXPECT_EQ(plan.rank_of({.tensor = 0, .context = 0, .data = 1, .pipeline = 0}), 4);
+  EXPECT_EQ(plan.rank_of({.tensor = 0, .context = 1, .data = 0, .pipeline = 0}), 8);
+  for (int rank = 0; rank < 16; ++rank) EXPECT_EQ(plan.rank_of(plan.place_of(rank)), rank);
+  EXPECT_EQ(plan.ranks_of_stage(1), (std::vector<int>{1, 3, 5, 7, 9, 11, 13, 15}));
+}
+
+TEST(Plan, ExpertsAreCountedApart) {
+  JobSpec job = small();
+  job.model.layers = 4;
+  job.model.experts = ExpertsSpec{.count = 8, .per_token = 2, .ffn = 512, .first_dense = 1};
+  job.parallel.expert = 4;
+  job.parallel.expert_tensor = 1;
+  ASSERT_EQ(check_plan(job, 8).size(), 0u);
+  const Plan plan = make_plan(job);
+  ASSERT_EQ(plan.kinds.size(), 2u);
+  EXPECT_EQ(plan.share(0, 0).layers_of_kind, (std::vector<int>{1, 1}));
+  EXPECT_EQ(plan.share(1, 0).layers_of_kind, (std::vector<int>{0, 2}));
+  // Two layers of 8 experts, each three matrices of 1024 x 512.
+  EXPECT_EQ(plan.share(1, 0).expert_weights, 2.0 * 8 * 3 * 1024 * 512);
+  EXPECT_EQ(plan.expert_parameters(plan.share(1, 0)), 2.0 * 2 * 3 * 1024 * 512);
+  EXPECT_EQ(plan.expert_replicas(), 2);  // tensor 2, data 4: 8 ranks in groups of 4
+  double all = 0;
+  for (const ChunkShare& share : plan.shares) all += share.weights + share.expert_weights;
+  EXPECT_NEAR(all, parameters(job.model, job.sequence), 1e-3);
+
+  job.parallel.expert = 3;
+  EXPECT_EQ(only(check_plan(job, 8)), "parallel.expert: 3 does not divide 8 experts; 2 or 4");
+  job.parallel.expert = 8;
+  job.parallel.expert_tensor = 2;
+  EXPECT_EQ(only(check_plan(job, 8)),
+            "parallel.expert: 8 * expert_tensor 2 does not divide the 8 ranks of a stage; 4");
+  job.model.experts.reset();
+  job.parallel.expert_tensor.reset();
+  EXPECT_EQ(only(check_plan(job, 8)), "parallel.expert: 8, but the model has no experts; 1");
+}
+
+TEST(Plan, FurtherPredictionsAddALayerBesideTheHead) {
+  JobSpec job = small();
+  job.model.extra_predictions = 1;
+  const Plan plan = make_plan(job);
+  EXPECT_EQ(plan.share(1, 0).blocks(), 5);
+  double all = 0;
+  for (const ChunkShare& share : plan.shares) all += share.weights;
+  EXPECT_NEAR(all, parameters(job.model, job.sequence), 1e-3);
+}
+
+TEST(Plan, StatedLayersGoWhereTheyAreStated) {
+  JobSpec job = small();
+  job.parallel.stage_layers = {5, 3};
+  ASSERT_EQ(check_plan(job, 8).size(), 0u);
+  EXPECT_EQ(make_plan(job).share(0, 0).layers, 5);
+  EXPECT_EQ(make_plan(job).share(1, 0).layers, 3);
+  job.parallel.stage_layers = {5, 4};
+  EXPECT_EQ(only(check_plan(job, 8)), "parallel.stage_layers: layers add up to 9; the model has 8");
+  job.parallel.stage_layers = {8};
+  EXPECT_EQ(only(check_plan(job, 8)),
+            "parallel.stage_layers: 1 numbers for pipeline * chunks = 2 virtual stages; one number "
+            "for each");
+}
+
+TEST(Plan, ShardGroupsAndContextMustDivide) {
+  JobSpec job = small();
+  job.parallel.shard_group = 3;
+  EXPECT_EQ(only(check_plan(job, 8)),
+            "parallel.shard_group: 3 does not divide the 4 ranks that share weights; 2 or 4");
+  job = small();
+  job.parallel.context = 4;
+  job.sequence = 1020;
+  job.parallel.sequence_parallel = false;
+  EXPECT_EQ(only(check_plan(job, 8)),
+            "parallel.context: 4: the sequence of 1020 tokens is not cut evenly into 2 * context = "
+            "8 pieces; 3 or 5");
 }
 
 TEST(CheckPlan, AllMistakesAtOnce) {

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 
-#include "models/network/collectives/ring.hpp"
 #include "models/training/transformer.hpp"
 #include "tests/models/training/yard.hpp"
 
@@ -14,6 +15,7 @@ namespace {
 
 // Base; three steps between servers, each over two leaves and a spine of 500 ns.
 constexpr double ring_of_four_s = 10e-6 + 3 * (10e-6 + 3 * 0.5e-6);
+constexpr double nic_Bps = 50e9 * 0.96;  // NicSpec::efficiency
 
 Duration sum(const StepProfile& p) {
   return std::accumulate(p.parts.begin(), p.parts.end(), Duration{});
@@ -48,41 +50,71 @@ TEST(StepModel, no_step_is_shorter_than_its_bounds) {
     }
 }
 
-TEST(StepModel, reduction_without_overlap_is_bytes_over_rate) {
-  // One stage: 4 servers, 8 groups of 4 ranks, one a server. Each rank sends (n-1)/n of its bytes
-  // over its own adapter; sprayed at 1:1 nothing else limits. Nothing hides, so all of it is
-  // exposed.
+// 32 GPUs, one stage: 4 servers, 8 groups of 4 ranks, one a server. Each rank sends (n-1)/n of its
+// bytes over its own adapter; sprayed at 1:1 nothing else limits.
+JobSpec one_stage() {
   JobSpec job = two_stages();
   job.gpus = 32;
   job.parallel.pipeline = 1;
-  job.parallel.sharding = Sharding::none;
-  job.software.overlap_data = false;
   job.software.jitter_per_doubling = 0;
-  Yard yard(job, 4, RoutingKind::spray);
-  const StepProfile& p = yard.model->profile(yard.packed());
-  const double bytes =
-      2 * 4.0 * yard.model->plan().stage_parameters(0);  // all-reduce: twice, 4 bytes a gradient
-  const double rate = 50e9 * 0.87;
-  const double latency = ring_of_four_s;
-  EXPECT_NEAR(to_seconds(p.part(StepPart::exposed_dp)), latency + bytes * 3 / 4 / rate, 2e-9);
+  job.software.data_slowdown = 0;
+  return job;
+}
+double exposed_dp_s(Yard& yard) {
+  return to_seconds(yard.model->profile(yard.packed()).part(StepPart::exposed_dp));
 }
 
-TEST(StepModel, gathered_parameters_delay_the_first_forward_only_by_the_first_chunk) {
-  JobSpec job = two_stages();
-  job.gpus = 32;
-  job.parallel.pipeline = 1;
-  job.software.jitter_per_doubling = 0;
+TEST(StepModel, reduction_without_overlap_is_bytes_over_rate) {
+  // Nothing hides, so all of it is exposed: an all-reduce, twice 4 bytes a gradient.
+  JobSpec job = one_stage();
+  job.parallel.sharding = Sharding::none;
+  job.software.overlap_data = false;
+  job.software.bucket = Bytes(1e12);
+  Yard whole(job, 4, RoutingKind::spray);
+  const double bytes_s = 2 * 4.0 * whole.model->plan().stage_parameters(0) * 3 / 4 / nic_Bps;
+  EXPECT_NEAR(exposed_dp_s(whole), ring_of_four_s + bytes_s, 2e-9);
+  // In pieces, each with its own latency.
+  job.software.bucket = Bytes(2 * 4.0 * whole.model->plan().stage_parameters(0) / 4.5);
+  Yard pieces(job, 4, RoutingKind::spray);
+  EXPECT_NEAR(exposed_dp_s(pieces), 5 * ring_of_four_s + bytes_s, 2e-9);
+}
+
+// What a pass cannot hide of traffic in `pieces` that it needs, or gives, evenly over its length:
+// all of it but what fits in front of the last piece, and one piece at least.
+double late_s(int pieces, double traffic_s, double pass_s) {
+  return std::max(traffic_s / pieces, traffic_s - (pieces - 1.0) / pieces * pass_s);
+}
+
+TEST(StepModel, gathers_hide_behind_the_first_forward_and_reductions_behind_the_last_backward) {
+  JobSpec job = one_stage();
   Yard zero1(job, 4, RoutingKind::spray);
   job.parallel.sharding = Sharding::none;
   Yard plain(job, 4, RoutingKind::spray);
-  const auto exposed = [](Yard& y) {
-    return to_seconds(y.model->profile(y.packed()).part(StepPart::exposed_dp));
+  LinkTable links(zero1.fabric->links().size());
+  const GroupTraffic groups(zero1.model->plan(), zero1.server, *zero1.router, links);
+  const PassPair pass =
+      step_costs(zero1.server.gpu, zero1.model->plan(), zero1.job.software, groups.costs())
+          .chunk(0, 0);
+  const double forward_s = pass.forward.total_s(), backward_s = pass.backward.total_s();
+  const double parameters = zero1.model->plan().stage_parameters(0);
+  ASSERT_EQ(std::ceil(2 * parameters / job.software.bucket.value()), 4);
+  const auto traffic_s = [&](int pieces, double bytes) {
+    return pieces * ring_of_four_s + bytes * parameters * 3 / 4 / nic_Bps;
   };
-  // ZeRO-1: 2 bytes gathered before, 4 reduced after; without: 2 x 4 reduced after. One chunk:
-  // nothing hides either.
-  const double parameters = zero1.model->plan().stage_parameters(0), rate = 50e9 * 0.87;
-  EXPECT_NEAR(exposed(zero1), 2 * ring_of_four_s + 6 * parameters * 3 / 4 / rate, 4e-9);
-  EXPECT_NEAR(exposed(plain), ring_of_four_s + 8 * parameters * 3 / 4 / rate, 4e-9);
+  // Twice 4 bytes a gradient, in 8 pieces, each slower than the eighth of the pass beside it.
+  ASSERT_GT(traffic_s(8, 8), backward_s);
+  EXPECT_NEAR(exposed_dp_s(plain), late_s(8, traffic_s(8, 8), backward_s), 4e-9);
+  // 2 bytes a parameter in 4 pieces, quicker than the pass, and 4 bytes a gradient.
+  ASSERT_LT(traffic_s(4, 2), forward_s);
+  EXPECT_NEAR(exposed_dp_s(zero1),
+              late_s(4, traffic_s(4, 2), forward_s) + late_s(8, traffic_s(8, 4), backward_s), 4e-9);
+
+  // What hides takes a fifth of its time from the kernels beside it.
+  const double hidden_s = traffic_s(4, 2) + traffic_s(8, 4) - exposed_dp_s(zero1);
+  job = zero1.job;
+  job.software.data_slowdown = 0.2;
+  Yard slowed(job, 4, RoutingKind::spray);
+  EXPECT_NEAR(exposed_dp_s(slowed), exposed_dp_s(zero1) + 0.2 * hidden_s, 4e-9);
 }
 
 TEST(StepModel, a_replaced_server_gives_what_a_fresh_model_gives) {
@@ -188,61 +220,8 @@ TEST(StepModel, fsdp_exposes_at_least_its_share_of_the_traffic) {
   // 64 ranks, 8 a server: every adapter carries 1/8 of (63/64) of the bytes: gathered twice,
   // reduced once.
   const double bytes = (2 * 2.0 + 4.0) * yard.model->plan().stage_parameters(0) * 63 / 64 / 8;
-  EXPECT_GT(to_seconds(p.part(StepPart::exposed_dp)), 0.72 * bytes / (50e9 * 0.87));
+  EXPECT_GT(to_seconds(p.part(StepPart::exposed_dp)), 0.72 * bytes / nic_Bps);
   EXPECT_EQ(sum(p), p.step);
-}
-
-// The twin of DataTraffic's own layout: the ring builder of the network model, group by group, over
-// the same paths.
-class RouterPaths final : public PathSource {
- public:
-  explicit RouterPaths(const topologies::Router& router) : router_(router) {}
-  void add_path(std::size_t from, std::size_t to, std::uint64_t, double flows,
-                LoadAccumulator& loads) const override {
-    router_.for_each_load(
-        topologies::NicId(from), topologies::NicId(to), 1, flows,
-        [&](topologies::LinkId l, double w) { loads.add(LinkIndex(l.index()), w); });
-  }
-
- private:
-  const topologies::Router& router_;
-};
-
-TEST(DataTraffic, merged_groups_take_as_long_as_the_ring_builders_groups_together) {
-  JobSpec job = two_stages();
-  job.gpus = 32;
-  job.parallel.pipeline = 1;
-  Yard yard(job, 6, RoutingKind::ecmp);
-  const Plan plan = make_plan(job);
-  LinkTable table(yard.fabric->links().size());
-  DataTraffic traffic(plan, yard.server, *yard.router, table);
-  const std::vector<HostId> servers{HostId(0), HostId(3), HostId(2), HostId(5)};
-  ASSERT_TRUE(traffic.place(servers));
-  const double bytes = 1e9;
-
-  MaxMin solver;
-  for (std::size_t l = 0; l < yard.fabric->links().size(); ++l)
-    solver.add_link(yard.fabric->link(topologies::LinkId(l)).capacity.value() *
-                    yard.server.nic.efficiency);
-  const RouterPaths paths(*yard.router);
-  std::vector<VarIndex> groups;
-  double bytes_per_flow = 0;
-  for (std::size_t tensor = 0; tensor < 8; ++tensor) {
-    std::vector<Member> members;
-    for (const HostId server : servers)
-      members.push_back({server.index() * 8 + tensor, server.index() * 8 + tensor, server.index()});
-    // each path of the pair is one flow of for_each_load already: queue pairs are in the router
-    const CollectivePlan ring =
-        plan_ring(CollectiveKind::reduce_scatter, bytes, members, paths, {});
-    ASSERT_EQ(ring.streams.size(), 1u);
-    groups.push_back(solver.add(ring.streams[0].loads));
-    bytes_per_flow = ring.streams[0].bytes_per_flow / yard.router->flows_of_pair();
-  }
-  solver.solve();
-  double last_s = 0;
-  for (const VarIndex group : groups)
-    last_s = std::max(last_s, bytes_per_flow / solver.rate(group));
-  EXPECT_NEAR(traffic.steady_s(bytes)[0], last_s, 1e-9 * last_s);
 }
 
 }  // namespace

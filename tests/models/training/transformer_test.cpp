@@ -232,30 +232,5 @@ TEST(Transformer, AFurtherPredictionIsOneMoreLayerAMatrixAndAHead) {
             3 * (layer_forward_flops(m, 32) + 2 * 2 * 8 * 8 + 2 * 10 * 8));
 }
 
-TEST(Transformer, WhatIsNotPlayedIsRefused) {
-  const auto paths = [](const TransformerSpec& m) {
-    std::vector<std::string> out;
-    for (const Problem& p : check_playable(m)) out.push_back(p.path);
-    return out;
-  };
-  using testing::ElementsAre;
-  EXPECT_THAT(paths(llama3_8b()), ElementsAre());
-  TransformerSpec m = tiny();
-  m.biases = Biases::all;
-  m.positions = Positions::none;
-  m.norm = Norm::layer_norm;
-  m.query_key_norm = true;
-  EXPECT_THAT(paths(m), ElementsAre());
-  m.experts = ExpertsSpec{.count = 4, .per_token = 2};
-  ASSERT_THAT(paths(m), ElementsAre("model.experts"));
-  EXPECT_EQ(check_playable(m)[0].what, "experts are counted but not yet played in a step");
-  m.experts.reset();
-  m.latent_attention = LatentAttentionSpec{.kv_rank = 4, .head_size = 2, .rotary_size = 1};
-  m.layer_table = {{.count = 2}};
-  m.extra_predictions = 1;
-  EXPECT_THAT(paths(m), ElementsAre("model.latent_attention", "model.layer_table",
-                                    "model.extra_predictions"));
-}
-
 }  // namespace
 }  // namespace trainyard::models

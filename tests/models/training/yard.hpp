@@ -34,18 +34,25 @@ inline ServerSpec h100_server() {
 struct Yard {
   explicit Yard(JobSpec spec, int hosts, RoutingKind routing = RoutingKind::ecmp,
                 double oversubscription = 1, Duration hop = Duration(500))
+      : Yard(std::move(spec), hosts, two_tiers(oversubscription, hop), routing) {}
+
+  Yard(JobSpec spec, int hosts, const topologies::FabricSpec& f, RoutingKind routing)
       : job(std::move(spec)) {
-    topologies::FabricSpec f;
-    f.hosts_per_leaf = 2;
-    f.leaf_oversubscription = oversubscription;
-    f.leaf_switch = {"box", 64, 400_Gbps, hop, {}, {}};
-    f.spine_switch = {"box", 128, 400_Gbps, hop, {}, {}};
     topologies::BuildResult built = topologies::build_fat_tree(f, {.hosts = hosts});
     EXPECT_TRUE(built.problems.empty());
     fabric = built.fabric;
     router = std::make_unique<topologies::Router>(*fabric, routing, 1, 2);
     EXPECT_TRUE(check_plan(job, server.gpus).empty());
     model = std::make_unique<StepModel>(job, server, *router);
+  }
+
+  static topologies::FabricSpec two_tiers(double oversubscription, Duration hop) {
+    topologies::FabricSpec f;
+    f.hosts_per_leaf = 2;
+    f.leaf_oversubscription = oversubscription;
+    f.leaf_switch = {"box", 64, 400_Gbps, hop, {}, {}};
+    f.spine_switch = {"box", 128, 400_Gbps, hop, {}, {}};
+    return f;
   }
 
   Placement packed() const {
