@@ -10,6 +10,7 @@
 #include "models/training/memory.hpp"
 #include "models/training/step_model.hpp"
 #include "scenarios/run_tables.hpp"
+#include "scenarios/uncertainty.hpp"
 #include "scenarios/world.hpp"
 
 /// trainyard step SCENARIO: one training step of one job on the intact cluster.
@@ -103,6 +104,11 @@ StepReport report_of(const scenarios::Scenario& scenario, const std::string& nam
   const double peak_flops = peak * double(job.gpus) * to_seconds(out.profile.step);
   out.mfu = out.profile.model_flops / peak_flops;
   out.hfu = out.profile.hardware_flops / peak_flops;
+
+  const scenarios::Uncertainty uncertainty = scenarios::uncertainty_of(
+      scenarios::Catalog::standard(), server.gpu, job.software, job.parallel.precision);
+  out.uncertainty = std::string(scenarios::text_of(uncertainty));
+  out.expected_error = std::string(scenarios::expected_step_error(uncertainty));
 
   const models::MemoryEstimate memory =
       models::memory_estimate(model.plan(), job.software, server.gpu);

@@ -101,6 +101,9 @@ std::string step_text(const StepReport& r, const Terminal& terminal) {
       short_number(r.profile.tokens) + " tokens; " + short_number(tokens_per_s(r)) + " tokens/s");
   page.row("MFU", percent(r.mfu),
            "model FLOPs / peak of its GPUs; " + short_number(flops_per_gpu(r)) + "FLOP/s a GPU");
+  if (!r.uncertainty.empty())
+    page.row("certainty", r.uncertainty,
+             "expect an error of " + r.expected_error + " (docs/validation.md)");
   if (r.hfu > r.mfu) page.row("HFU", percent(r.hfu), "the same with recomputed activations");
   add_slow(page, r);
   add_parts(page, r);
@@ -127,6 +130,8 @@ std::string step_json(const StepReport& r) {
   out["model_flops"] = r.profile.model_flops;
   out["hardware_flops"] = r.profile.hardware_flops;
   out["mfu"] = r.mfu;
+  if (!r.uncertainty.empty())
+    out["uncertainty"] = {{"class", r.uncertainty}, {"expected_error", r.expected_error}};
   out["hfu"] = r.hfu;
   out["tflops_per_gpu"] = flops_per_gpu(r) * 1e-12;
 

@@ -19,6 +19,8 @@ struct StepReport {
   models::StepProfile profile;
   double mfu = 0;
   double hfu = 0;
+  std::string uncertainty;     // "calibrated"; empty: not said
+  std::string expected_error;  // "2 to 5 %"
 
   /// What if: these GPUs of the job run slower; the profile is with them.
   struct SlowGpu {

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "scenarios/read.hpp"
+#include "scenarios/uncertainty.hpp"
 
 namespace trainyard::scenarios {
 namespace {
@@ -39,23 +40,6 @@ std::string as_part_name(std::string_view published) {
   }
   while (!out.empty() && out.back() == '-') out.pop_back();
   return out;
-}
-
-std::string_view calibration_key(models::Precision precision) {
-  switch (precision) {
-    case models::Precision::bf16:
-    case models::Precision::fp16:
-      return "gemm_16bit";
-    case models::Precision::fp8:
-      return "gemm_fp8";
-    case models::Precision::fp8_rowwise:
-      return "gemm_fp8_rowwise";
-    case models::Precision::mxfp8:
-      return "gemm_mxfp8";
-    case models::Precision::nvfp4:
-      return "gemm_nvfp4";
-  }
-  return "";
 }
 
 template <class T>
@@ -117,7 +101,7 @@ const models::TransformerSpec* PublishedParts::family_of(const models::Transform
 std::string PublishedParts::how_sure(const std::string& gpu, models::Precision precision) const {
   const Part* part = catalog_.find("gpu", gpu);
   if (!part) return {};
-  const std::string key(calibration_key(precision));
+  const std::string key(rate_key(precision));
   // Written out in the GPU's part, or a part of its own that the GPU's names.
   for (const Figure& f : part->figures) {
     if (f.key == "calibration." + key) return f.sure;
