@@ -194,8 +194,10 @@ class NoEffect {
       unused(".software.", {"tensor_overlap_forward", "tensor_regather", "gather_in_fp8"},
              "only sequence parallelism gathers, and hides traffic in the forward pass, and "
              "sequence_parallel is false");
-    else if (models::operands_of(p.precision) == models::Operands::bits16)
-      unused(".software.", {"gather_in_fp8"}, "products are not in FP8 or FP4");
+    else if (models::operands_of(p.precision) == models::Operands::bits16 ||
+             p.precision == models::Precision::fp8_rowwise)
+      unused(".software.", {"gather_in_fp8"},
+             "products are not in FP8 or FP4, or scaled by row and gathered in 16 bit");
     if (p.pipeline == 1)
       unused(".software.", {"overlap_pipeline", "pipeline_overhead"},
              "there is one pipeline stage");

@@ -273,6 +273,11 @@ Seconds exposed_context_s(const Layer& layer, const Plan& plan, const CommCosts&
   return {exposed(bytes, attention.forward), exposed(2 * bytes, attention.backward)};
 }
 
+// Scales by row are known only where the whole row is: such operands are gathered in 16 bit.
+bool gathers_quantised(Operands operands) {
+  return operands != Operands::bits16 && operands != Operands::fp8_rowwise;
+}
+
 }  // namespace
 
 PassPair layer_costs(const GpuSpec& gpu, const Plan& plan, const TransformerSpec& kind,
@@ -305,7 +310,7 @@ PassPair layer_costs(const GpuSpec& gpu, const Plan& plan, const TransformerSpec
       plan, software, comm,
       {.pairs = layer.tensor_pairs(),
        .regathered = software.tensor_regather,
-       .fp8_gathers = software.gather_in_fp8 && operands_of(plan.precision) != Operands::bits16});
+       .fp8_gathers = software.gather_in_fp8 && gathers_quantised(operands_of(plan.precision))});
 
   Seconds compute = products;
   compute += memory;
