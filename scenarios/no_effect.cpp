@@ -227,6 +227,9 @@ class NoEffect {
              "\"zero-2\" without a pipeline)");
     if (p.pipeline == 1 && models::shards_weights(p.sharding) && !p.shard_group)
       unused(".software.", {"bucket"}, "gradients are reduced layer by layer (sharding)");
+    if (models::shards_weights(p.sharding))
+      unused(".software.", {"accumulation_bytes"},
+             "gradients of sharded weights are scattered as they are made, not added up");
     if (p.recompute == models::Recompute::none)
       unused(".parallel.", {"recompute_share"}, "recompute is \"none\"");
     if (!has_experts(job.model))
