@@ -52,6 +52,13 @@ Json job_json(const scenarios::JobResult& job) {
   out["mtbi_s"] = job.interruptions > 0 ? Json(job.mtbi_s) : Json(nullptr);
   out["checkpoints"] = job.checkpoints;
   out["saves_lost"] = job.saves_lost;
+  out["saves_refused"] = job.saves_refused;
+  out["planned_interruptions"] = job.planned;
+  out["planned_by_class"] = Json(job.planned_by_class);
+  out["restores_by_level"] = Json(job.restores_by_level);
+  out["shrinks"] = job.shrinks;
+  out["data_wait"] = job.data_wait;
+  if (!job.data_limit.empty()) out["data_limit"] = job.data_limit;
   out["reroutes"] = job.reroutes;
   out["cuts"] = job.cuts;
   add_ledger(out, job.ledger);

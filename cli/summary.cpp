@@ -66,6 +66,21 @@ std::string interruptions_remark(const JobResult& job) {
   return out;
 }
 
+/// What did not become a checkpoint, and where restarts came from if there are several levels.
+std::string saves_remark(const JobResult& job) {
+  std::string out;
+  const auto add = [&](const std::string& text) { out += (out.empty() ? "" : "; ") + text; };
+  if (job.saves_lost > 0) add(plural(job.saves_lost, "save") + " did not finish");
+  if (job.saves_refused > 0) add(with_commas(job.saves_refused) + " refused, the store was full");
+  if (job.restores_by_level.size() < 2) return out;
+  std::string from;
+  for (const auto& [level, times] : job.restores_by_level)
+    from += (from.empty() ? "" : ", ") + (level.empty() ? "the beginning" : level) + " " +
+            with_commas(times);
+  add("restarts from " + from);
+  return out;
+}
+
 /// "pipeline bubble 8.1 %, lost work 2.0 %": the three largest after useful work.
 std::string largest_losses(const models::Ledger& ledger) {
   const double total = double(ledger.total());
@@ -96,8 +111,13 @@ void add_job(Page& page, const JobResult& job, bool one_of_several) {
     page.row("reroutes", with_commas(job.reroutes),
              job.cuts > 0 ? plural(job.cuts, "time") + " without any path"
                           : "traffic moved away from a failed link or switch");
-  page.row("checkpoints", with_commas(job.checkpoints),
-           job.saves_lost > 0 ? plural(job.saves_lost, "save") + " did not finish" : "");
+  if (job.planned > 0)
+    page.row("planned", with_commas(job.planned), "stops for maintenance or another job");
+  page.row("checkpoints", with_commas(job.checkpoints), saves_remark(job));
+  if (job.shrinks > 0)
+    page.row("shrinks", with_commas(job.shrinks), "times it went on with fewer replicas");
+  if (job.data_wait > 0)
+    page.row("data wait", percent(job.data_wait), "of the time in steps; " + job.data_limit);
   if (one_of_several)
     if (const std::string losses = largest_losses(job.ledger); !losses.empty())
       page.row("lost to",

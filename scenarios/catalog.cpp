@@ -7,6 +7,16 @@
 namespace trainyard::scenarios {
 namespace {
 
+/// "count 148, units 16384, duration 54 d": a value of several fields in one cell.
+std::string in_a_cell(const Node& value) {
+  if (value.kind == Node::Kind::text) return value.text;
+  std::string out;
+  for (const Member& m : value.members)
+    out += (out.empty() ? "" : ", ") + m.key + " " + in_a_cell(m.value);
+  for (const Node& item : value.items) out += (out.empty() ? "" : " or ") + in_a_cell(item);
+  return value.members.empty() && value.items.empty() ? value.as_found() : out;
+}
+
 class PartReader {
  public:
   PartReader(Part& part, std::vector<Diagnostic>& mistakes) : part_(part), mistakes_(mistakes) {}
@@ -61,7 +71,7 @@ class PartReader {
     figure.key = key;
     for (const Member& m : node.members) {
       const bool plain = m.value.kind == Node::Kind::text;
-      const std::string shown = plain ? m.value.text : m.value.as_found();
+      const std::string shown = in_a_cell(m.value);
       if (m.key == "value")
         figure.value = shown;
       else if (m.key == "low")

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/training/checkpoints.hpp"
 #include "models/training/memory.hpp"
 #include "models/training/plan.hpp"
 #include "models/training/stage_costs.hpp"
 #include "models/training/step_model.hpp"
+#include "models/training/transformer.hpp"
+#include "scenarios/check_script.hpp"
 #include "scenarios/world.hpp"
 #include "topologies/catalog.hpp"
 
@@ -19,12 +22,14 @@ std::vector<Diagnostic> check_scenario(const ReadResult& read) {
     for (const Problem& p : problems) found.push_back(read.locate(p, prefix));
   };
 
-  for (const Problem& p :
-       topologies::build_fabric(s.cluster.fabric, host_shape(s.cluster)).problems) {
+  const topologies::BuildResult built = topologies::build_fabric(s.cluster.fabric, host_shape(s));
+  for (const Problem& p : built.problems) {
     // What the builder says of servers is written one level up.
     const bool of_server = p.path.rfind("server", 0) == 0;
     found.push_back(read.locate(p, of_server ? "cluster" : "cluster.fabric"));
   }
+  if (built.fabric && !s.failures.script.empty())
+    report(check_script(s.failures, models::UnitNames(unit_counts(s, *built.fabric))), "");
   for (const auto& [name, job] : s.jobs) {
     const std::string path = "jobs." + name;
     const Problems impossible = models::check_plan(job, s.cluster.server.gpus);
@@ -60,11 +65,40 @@ std::vector<Diagnostic> check_scenario(const ReadResult& read) {
   return found;
 }
 
+namespace {
+
+/// A store on which saves would be refused: not a mistake, for this is what may be studied.
+void warn_of_full_stores(const Scenario& scenario, std::vector<std::string>& warnings) {
+  for (const auto& [name, store] : scenario.storage) {
+    if (!store.capacity) continue;
+    const Bytes needed = saves_at_most(scenario, name);
+    if (needed > *store.capacity)
+      warnings.push_back("storage." + name + ".capacity: the saves that jobs keep need up to " +
+                         trainyard::to_text(needed) + ", it holds " +
+                         trainyard::to_text(*store.capacity) +
+                         ": when it is full, saves are refused");
+  }
+}
+
+}  // namespace
+
 ReadResult load_scenario(const std::filesystem::path& file,
                          const std::vector<std::string>& overrides) {
   ReadResult read = read_scenario(file, overrides);
   if (read.ok()) read.diagnostics = check_scenario(read);
   return read;
+}
+
+Bytes saves_at_most(const Scenario& scenario, const std::string& store) {
+  Bytes all{};
+  for (const auto& [name, job] : scenario.jobs) {
+    if (!job.checkpoint.enabled) continue;
+    const Bytes size =
+        models::checkpoint_size(job.checkpoint, models::parameters(job.model, job.sequence));
+    for (const auto& [level, spec] : job.checkpoint.all_levels())
+      if (spec.store == store) all = all + size * double(spec.keep + 1 + (spec.verify ? 2 : 0));
+  }
+  return all;
 }
 
 std::vector<std::string> scenario_warnings(const Scenario& scenario) {
@@ -77,6 +111,7 @@ std::vector<std::string> scenario_warnings(const Scenario& scenario) {
                          std::to_string(int(std::lround(memory.share() * 100))) +
                          " % full; a caching allocator may fail above 90 %");
   }
+  warn_of_full_stores(scenario, warnings);
   return warnings;
 }
 

@@ -17,6 +17,10 @@ std::vector<Diagnostic> check_scenario(const ReadResult& read);
 ReadResult load_scenario(const std::filesystem::path& file,
                          const std::vector<std::string>& overrides = {});
 
+/// Bytes of all saves that may be on a store at once: one more than a level keeps while the newest
+/// is written, and two more while saves are verified.
+Bytes saves_at_most(const Scenario& scenario, const std::string& store);
+
 /// What should be read before the results are believed: memory close to its limit, counts that hide
 /// something.
 std::vector<std::string> scenario_warnings(const Scenario& scenario);

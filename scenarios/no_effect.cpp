@@ -5,7 +5,7 @@
 #include "models/compute/kernels.hpp"
 #include "models/training/stage_costs.hpp"
 #include "models/training/transformer.hpp"
-#include "scenarios/read.hpp"
+#include "scenarios/no_effect.hpp"
 
 /// Settings that were written but cannot matter: the user believes in something that the run does
 /// not do.
@@ -14,63 +14,26 @@ namespace {
 
 class NoEffect {
  public:
-  explicit NoEffect(const ReadResult& read) : read_(read), scenario_(read.scenario) {}
+  explicit NoEffect(const ReadResult& read) : out_(read), scenario_(read.scenario) {}
 
   std::vector<std::string> list() {
-    failures();
+    failures_without_effect(out_);
+    care_without_effect(out_);
     fabric();
-    stores();
+    stores_without_effect(out_);
     server();
     for (const auto& [name, job] : scenario_.jobs) this->job("jobs." + name, job);
-    return std::move(lines_);
+    return std::move(out_.lines);
   }
 
  private:
-  /// If the user wrote it.
-  void idle(const std::string& path, const std::string& reason) {
-    if (read_.is_written(path)) lines_.push_back(path + ": " + reason);
-  }
-
-  bool can_fail() const {
-    return scenario_.failures.enabled && !scenario_.failures.classes.empty();
-  }
-
-  void failures() {
-    const models::FailuresSpec& f = scenario_.failures;
-    if (!f.enabled && !f.classes.empty())
-      idle("failures.classes", "failures.enabled is false, so nothing fails");
-    if (f.enabled && f.classes.empty())
-      idle("failures.enabled", "there are no failure classes, so nothing fails");
-    if (!f.enabled) return;
-    for (const auto& [name, c] : f.classes)
-      if (!c.replace) in_place("failures.classes." + name + ".repair");
-    using K = topologies::FabricKind;
-    const K kind = scenario_.cluster.fabric.kind;
-    if (kind == K::dragonfly || kind == K::torus || kind == K::custom)
-      for (const auto& [name, c] : f.classes)
-        if (c.component == models::Component::upper_switch)
-          idle("failures.classes." + name,
-               "every switch of a " + std::string(name_of(kind)) +
-                   " fabric may have servers: its failures are of component \"leaf-switch\"");
-  }
+  void idle(const std::string& path, const std::string& reason) { out_.idle(path, reason); }
 
   /// Whether anything fails that makes traffic move.
   bool fabric_can_fail() const {
-    if (!can_fail()) return false;
-    return std::any_of(
-        scenario_.failures.classes.begin(), scenario_.failures.classes.end(),
-        [](const auto& entry) {
-          const models::FailureClassSpec& c = entry.second;
-          return c.component == models::Component::leaf_switch ||
-                 c.component == models::Component::upper_switch ||
-                 (c.component == models::Component::link && c.effect == models::Effect::crash);
-        });
-  }
-
-  void in_place(const std::string& repair) {
-    const char* reason = "replace is false: the server is not taken out";
-    if (read_.is_written(repair)) return idle(repair, reason);
-    for (const char* key : {".law", ".value", ".sigma"}) idle(repair + key, reason);  // by --set
+    return out_.any_way([](const WayToFail& way) {
+      return way.is_of_fabric() && way.effect != models::Effect::slow;
+    });
   }
 
   void fabric() {
@@ -136,41 +99,12 @@ class NoEffect {
         idle(std::string("cluster.server.gpu.calibration.") + key, "all jobs have flash attention");
   }
 
-  void stores() {
-    for (const auto& [name, store] : scenario_.storage) {
-      const bool used = std::any_of(
-          scenario_.jobs.begin(), scenario_.jobs.end(), [&, &wanted = name](const auto& entry) {
-            return entry.second.checkpoint.enabled && entry.second.checkpoint.store == wanted;
-          });
-      if (!used) {
-        idle("storage." + name, "no job saves its checkpoints there");
-        continue;
-      }
-      const double most = std::max(store.write_rate, store.read_rate).value();
-      const bool never_binds = std::all_of(
-          scenario_.jobs.begin(), scenario_.jobs.end(), [&, &wanted = name](const auto& entry) {
-            const double servers = entry.second.gpus / scenario_.cluster.server.gpus;
-            return entry.second.checkpoint.store != wanted ||
-                   servers * store.client_rate.value() >= most;
-          });
-      if (never_binds)
-        idle("storage." + name + ".client_rate",
-             "the servers of every job together can do more than the store");
-    }
-  }
-
   void job(const std::string& path, const models::JobSpec& job) {
     if (job.start >= scenario_.duration) {
-      lines_.push_back(path + ": starts when the simulated time is over");
+      out_.lines.push_back(path + ": starts when the simulated time is over");
       return;
     }
-    checkpoint(path + ".checkpoint", job.checkpoint, scenario_.duration - job.start);
-    if (!can_fail()) {
-      idle(path + ".restart.replace", "nothing fails, so nothing is replaced");
-      idle(path + ".restart.load", "nothing fails, so nothing is loaded again");
-    } else if (!job.checkpoint.enabled) {
-      idle(path + ".restart.load", "checkpoint.enabled is false: there is nothing to load");
-    }
+    job_life_without_effect(out_, path, job);
     layout(path, job);
     kernels(path + ".software.", job);
   }
@@ -263,27 +197,8 @@ class NoEffect {
       idle(software + "cast_bytes", "nothing is quantised in 16-bit precision");
   }
 
-  void checkpoint(const std::string& path, const models::CheckpointSpec& c, Duration time_left) {
-    if (!c.enabled) {
-      for (const char* key :
-           {"interval", "mode", "store", "size", "bytes_per_parameter", "stall", "host_copy_rate"})
-        idle(path + "." + key, "checkpoint.enabled is false");
-      return;
-    }
-    if (c.interval >= time_left) {
-      idle(path + ".interval", "longer than the job can run: it never saves");
-      return;
-    }
-    const bool copies = c.mode == models::SaveMode::asynchronous && !c.stall;
-    if (!copies)
-      idle(path + ".host_copy_rate",
-           c.stall ? "stall is given" : "a synchronous save has no host copy of its own");
-    if (c.size && !copies) idle(path + ".bytes_per_parameter", "size is given");
-  }
-
-  const ReadResult& read_;
+  NoEffectLines out_;
   const Scenario& scenario_;
-  std::vector<std::string> lines_;
 };
 
 }  // namespace

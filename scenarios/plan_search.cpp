@@ -139,7 +139,7 @@ PlanSearch search_plans(const Scenario& scenario, const std::string& name,
 
 Problems fabric_problems(const Scenario& scenario) {
   Problems problems =
-      topologies::build_fabric(scenario.cluster.fabric, host_shape(scenario.cluster)).problems;
+      topologies::build_fabric(scenario.cluster.fabric, host_shape(scenario)).problems;
   // What the builder says of servers is written one level up.
   for (Problem& p : problems)
     p.path = (p.path.rfind("server", 0) == 0 ? "cluster." : "cluster.fabric.") + p.path;

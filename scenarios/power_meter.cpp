@@ -25,6 +25,7 @@ Watts PowerMeter::present() {
     switch (job.state()) {
       case JobState::training:
         if (job.current_profile()) power += models::mean_power(*job.current_profile());
+        power += of_servers(job.servers_held() - job.servers_training(), server.gpu.power_idle);
         break;
       case JobState::saving:
       case JobState::loading:
@@ -33,6 +34,7 @@ Watts PowerMeter::present() {
         break;
       case JobState::queued:
       case JobState::starting:
+      case JobState::diagnosing:
       case JobState::replacing:
       case JobState::waiting:
       case JobState::rerouting:

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <tuple>
 #include <type_traits>
 
+#include "scenarios/failure_log.hpp"
 #include "scenarios/overrides.hpp"
+#include "scenarios/part_kinds.hpp"
 #include "scenarios/units_text.hpp"
 #include "scenarios/visit.hpp"
 #include "scenarios/write.hpp"
@@ -241,6 +245,8 @@ class ValueReader {
 
   template <Described T>
   bool operator()(T& out) const {
+    if constexpr (is_part_in_map<T>)
+      if (node_.kind == Node::Kind::text || node_.find("part")) return read_named(out);
     if (node_.kind != Node::Kind::object) return expected("an object");
     return read_struct(state_, &node_, node_.place, path_, out, false);
   }
@@ -265,6 +271,9 @@ class ValueReader {
   }
 
  private:
+  template <Described T>
+  bool read_named(T& out) const;
+
   static std::string whole(double value) {
     return std::abs(value) < 1e15 ? std::to_string(static_cast<std::int64_t>(value))
                                   : plain_number(value);
@@ -506,6 +515,19 @@ bool read_struct(State& state, const Node* object, const Place& place, const std
   return reader.finish();
 }
 
+/// An entry of a map that names a part of the catalog: read as a member of what holds it.
+template <Described T>
+bool ValueReader::read_named(T& out) const {
+  const std::size_t dot = path_.rfind('.');
+  const std::string parent = dot == std::string::npos ? std::string() : path_.substr(0, dot);
+  const std::string key = dot == std::string::npos ? path_ : path_.substr(dot + 1);
+  Node holder = Node::of_object(node_.place);
+  holder.members.push_back({key, node_});
+  StructReader reader(state_, &holder, holder.place, parent, false);
+  reader.optional_part(key, out, part_kind<T>, "");
+  return reader.finish();
+}
+
 /// The problem's own path is sound: nothing that was read there, above or below was a mistake.
 bool touches_a_mistake(const ReadResult& result, const std::string& path) {
   return std::any_of(
@@ -533,15 +555,68 @@ void sort_by_place(std::vector<Diagnostic>& diagnostics) {
                    });
 }
 
-/// The file of a custom fabric is found from where it was named: beside that scenario file, or, by
-/// --set, from where the program was started.
+/// A file that a setting names is found from where it was named: beside that scenario file, or, by
+/// --set, from where the program was started. Empty: nobody named it.
+std::string found_from(const ReadResult& result, const std::string& path, const std::string& name) {
+  const auto place = result.places.find(path);
+  if (place == result.places.end() || !place->second.source) return {};
+  const Source& source = *place->second.source;
+  if (source.kind != Source::Kind::file) return name;
+  return (std::filesystem::path(source.name).parent_path() / name).string();
+}
+
+/// The file of a custom fabric.
 void find_graph_file(ReadResult& result) {
   auto& graph = result.scenario.cluster.fabric.graph;
-  const auto place = result.places.find("cluster.fabric.graph");
-  if (!graph || place == result.places.end() || !place->second.source) return;
-  const Source& source = *place->second.source;
-  if (source.kind == Source::Kind::file)
-    graph = (std::filesystem::path(source.name).parent_path() / *graph).string();
+  if (!graph) return;
+  const std::string file = found_from(result, "cluster.fabric.graph", *graph);
+  if (!file.empty()) graph = file;
+}
+
+/// Gives an entry of the script the place of its line in the log.
+void remember_logged(State& state, const std::string& path,
+                     const std::shared_ptr<const Source>& log, int line) {
+  const Place place{log, line, 1, line, 1, {}};
+  state.remember(path, place);
+  for (const char* key :
+       {"at", "fail", "name", "effect", "detection.law", "detection.value", "detection.sigma",
+        "replace", "repair.law", "repair.value", "repair.sigma", "speed", "warning"})
+    state.result.origin[join(path, key)] = place.origin();
+}
+
+/// Faults of a log become entries of the script, "log:0000017" as "log-0000017"; what is written
+/// out is then whole without the log.
+void read_log(State& state) {
+  ReadResult& result = state.result;
+  models::FailuresSpec& failures = result.scenario.failures;
+  if (failures.log.empty()) return;
+  const std::string file = found_from(result, "failures.log", failures.log);
+  failures.log.clear();
+  if (file.empty()) return;
+  FailureLog log = read_failure_log(file);
+  for (Diagnostic& d : log.diagnostics) {
+    if (d.code == "file")
+      d = result.locate({"failures.log", in_quotes(file) + ": " + d.what, d.right});
+    if (result.diagnostics.size() >= max_diagnostics)
+      ++state.suppressed;
+    else
+      result.diagnostics.push_back(std::move(d));
+  }
+  if (log.entries.empty()) return;
+  std::ifstream in(file, std::ios::binary);
+  const auto source = std::make_shared<const Source>(
+      Source{Source::Kind::file, file, {std::istreambuf_iterator<char>(in), {}}});
+  for (auto& [logged, fault] : log.entries) {
+    const std::string digits = logged.substr(logged.find(':') + 1);
+    const std::string key = "log-" + digits, path = "failures.script." + key;
+    if (!failures.script.emplace(key, std::move(fault)).second)
+      state.report(result.places[path], At::key, path,
+                   "is the name of the fault in line " + std::to_string(std::stoi(digits)) +
+                       " of the log, too",
+                   "another name", "check");
+    else
+      remember_logged(state, path, source, std::stoi(digits));
+  }
 }
 
 ReadResult read_tree(Node root, ReadResult result, const std::string& file,
@@ -552,6 +627,7 @@ ReadResult read_tree(Node root, ReadResult result, const std::string& file,
   result.places[""] = root.place;
   if (!unreadable) {
     read_struct(state, &root, root.place, "", result.scenario, false);
+    read_log(state);
     for (const Problem& problem : check_references(result.scenario, result))
       if (!touches_a_mistake(result, problem.path))
         result.diagnostics.push_back(result.locate(problem));
@@ -611,21 +687,7 @@ bool ReadResult::is_written(std::string_view path) const {
 template <class T>
 std::optional<T> make_part(const Catalog& catalog, std::string_view name,
                            std::vector<Diagnostic>* mistakes) {
-  std::string_view kind;
-  if constexpr (std::is_same_v<T, models::GpuSpec>)
-    kind = "gpu";
-  else if constexpr (std::is_same_v<T, models::GpuCalibration>)
-    kind = "calibration";
-  else if constexpr (std::is_same_v<T, models::NicSpec>)
-    kind = "nic";
-  else if constexpr (std::is_same_v<T, models::ServerSpec>)
-    kind = "server";
-  else if constexpr (std::is_same_v<T, models::TransformerSpec>)
-    kind = "model";
-  else if constexpr (std::is_same_v<T, models::SoftwareSpec>)
-    kind = "software";
-  else
-    kind = "switch";
+  constexpr std::string_view kind = part_kind<T>;
   ReadResult result;
   State state{catalog, result};
   const auto source =
@@ -659,24 +721,27 @@ template std::optional<models::SoftwareSpec> make_part(const Catalog&, std::stri
                                                        std::vector<Diagnostic>*);
 template std::optional<topologies::SwitchSpec> make_part(const Catalog&, std::string_view,
                                                          std::vector<Diagnostic>*);
+template std::optional<models::StoreSpec> make_part(const Catalog&, std::string_view,
+                                                    std::vector<Diagnostic>*);
+template std::optional<models::FailureProfileSpec> make_part(const Catalog&, std::string_view,
+                                                             std::vector<Diagnostic>*);
+
+namespace {
+
+/// Reads the part as the first of these structs that is its kind; false: none is.
+template <class... T>
+bool check_as(const Catalog& catalog, const Part& part, std::vector<Diagnostic>& mistakes) {
+  return ((part.kind == part_kind<T> && (make_part<T>(catalog, part.name, &mistakes), true)) ||
+          ...);
+}
+
+}  // namespace
 
 std::vector<Diagnostic> check_part(const Catalog& catalog, const Part& part) {
   std::vector<Diagnostic> mistakes;
-  if (part.kind == "gpu")
-    make_part<models::GpuSpec>(catalog, part.name, &mistakes);
-  else if (part.kind == "calibration")
-    make_part<models::GpuCalibration>(catalog, part.name, &mistakes);
-  else if (part.kind == "nic")
-    make_part<models::NicSpec>(catalog, part.name, &mistakes);
-  else if (part.kind == "server")
-    make_part<models::ServerSpec>(catalog, part.name, &mistakes);
-  else if (part.kind == "switch")
-    make_part<topologies::SwitchSpec>(catalog, part.name, &mistakes);
-  else if (part.kind == "model")
-    make_part<models::TransformerSpec>(catalog, part.name, &mistakes);
-  else if (part.kind == "software")
-    make_part<models::SoftwareSpec>(catalog, part.name, &mistakes);
-  else
+  if (!check_as<models::GpuSpec, models::GpuCalibration, models::NicSpec, models::ServerSpec,
+                models::TransformerSpec, models::SoftwareSpec, topologies::SwitchSpec,
+                models::StoreSpec, models::FailureProfileSpec>(catalog, part, mistakes))
     mistakes.push_back(diagnose(part.fields.place, At::value, "kind",
                                 "unknown kind " + in_quotes(part.kind), "", "part"));
   return mistakes;

@@ -74,6 +74,31 @@ Watts switch_power(const topologies::Fabric& fabric) {
          spec.router_switch.power * double(fabric.count(topologies::VertexKind::router));
 }
 
+/// Of the servers of a job and what they share, every unit at its mean and at its reference pace.
+double unplanned_rate_per_s(const Scenario& scenario, std::int64_t servers, std::int64_t leaves) {
+  if (!scenario.failures.enabled) return 0;
+  using C = models::Component;
+  const models::ParentsSpec& parents = scenario.cluster.parents;
+  double rate = 0;
+  for (const auto& [name, cls] : scenario.failures.all_classes()) {
+    if (cls.effect == models::Effect::maintenance) continue;
+    const auto shared = [&](const std::optional<int>& by) {
+      return by ? double(servers) / *by : 0.0;
+    };
+    double units = 0;
+    if (cls.component == C::gpu) units = double(servers) * scenario.cluster.server.gpus;
+    if (cls.component == C::nic && cls.effect != models::Effect::slow)
+      units = double(servers) * scenario.cluster.server.nics;
+    if (cls.component == C::server) units = double(servers);
+    if (cls.component == C::leaf_switch) units = double(leaves);
+    if (cls.component == C::rack) units = shared(parents.servers_per_rack);
+    if (cls.component == C::pdu) units = shared(parents.servers_per_pdu);
+    if (cls.component == C::cdu) units = shared(parents.servers_per_cdu);
+    rate += units / cls.lifetime.mean_s();
+  }
+  return rate;
+}
+
 JobResult job_result(const Scenario& scenario, World& world, const World::JobWorld& j) {
   const models::Job& job = *j.job;
   const models::JobSpec& spec = job.setup().spec;
@@ -90,7 +115,12 @@ JobResult job_result(const Scenario& scenario, World& world, const World::JobWor
                                         ? models::Operands::fp8
                                         : models::Operands::bits16;
   const double peak = models::peak_flops(scenario.cluster.server.gpu, operands) * spec.gpus;
-  const double in_steps_s = stats.step_s * double(stats.steps_kept);
+  double in_steps_s = stats.step_s * double(stats.steps_kept);
+  if (stats.shrinks > 0) {  // in terms of the whole job
+    in_steps_s = 0;
+    for (std::size_t p = 0; p < models::step_parts; ++p)
+      in_steps_s += job.ledger().gpu_s(models::account_of(models::StepPart(p))) / spec.gpus;
+  }
   if (in_steps_s > 0) {
     out.mfu = stats.model_flops / (peak * in_steps_s);
     out.hfu = stats.hardware_flops / (peak * in_steps_s);
@@ -103,7 +133,14 @@ JobResult job_result(const Scenario& scenario, World& world, const World::JobWor
   out.saves_lost = stats.saves_lost;
   out.reroutes = stats.reroutes;
   out.cuts = stats.cuts;
+  out.planned = stats.planned;
+  out.saves_refused = stats.saves_refused;
+  out.shrinks = stats.shrinks;
+  out.data_wait = stats.data_wait;
+  out.data_limit = stats.data_limit;
+  out.restores_by_level = stats.restores_by_level;
   out.interruptions_by_class = stats.interruptions_by_class;
+  out.planned_by_class = stats.planned_by_class;
   out.ledger = job.ledger();
   if (!job.profiles().empty()) out.first_profile = *job.profiles().front();
   const std::vector<topologies::HostId> servers = first_placement(scenario, spec).servers;
@@ -111,7 +148,7 @@ JobResult job_result(const Scenario& scenario, World& world, const World::JobWor
   const bool is_dual_homed = world.site().fabric->servers().ports_per_nic > 1;
   const std::int64_t leaves_at_risk = is_dual_homed ? 0 : world.pool().leaves_of(servers);
   out.expected_interruptions =
-      world.clocks().rate_per_s(std::int64_t(servers.size()), leaves_at_risk) *
+      unplanned_rate_per_s(scenario, std::int64_t(servers.size()), leaves_at_risk) *
       to_seconds(stats.wall);
   return out;
 }
@@ -143,6 +180,18 @@ void add_warnings(const Scenario& scenario, World& world, RunResult& result) {
                                 (stats.cuts == 1 ? " time" : " times") +
                                 " because the fabric had no path left; the last time " +
                                 stats.last_cut);
+    if (stats.saves_refused > 0)
+      result.warnings.push_back("jobs." + j.name + ": " + std::to_string(stats.saves_refused) +
+                                " saves were not made because the store was full: keep fewer, or "
+                                "give it more capacity");
+    if (stats.data_wait > 0.1)
+      result.warnings.push_back("jobs." + j.name + ": steps wait for data " +
+                                std::to_string(int(std::lround(100 * stats.data_wait))) +
+                                " % of the time; above 10 % the data path holds training back (" +
+                                stats.data_limit + ")");
+    if (stats.watchdogs > 0)
+      result.warnings.push_back("jobs." + j.name + ": " + std::to_string(stats.watchdogs) +
+                                " times the watchdog gave up servers without a network path");
     if (r.interruptions > 0 && r.checkpoints == 0)
       result.warnings.push_back("jobs." + j.name +
                                 ": no save was ever completed, so every failure lost all work");
@@ -156,14 +205,17 @@ void add_no_effect(const Scenario& scenario, const World& world, RunResult& resu
   std::int64_t interruptions = 0;
   for (const JobResult& j : result.jobs) {
     interruptions += j.interruptions;
-    for (const auto& [cls, n] : j.interruptions_by_class) strikes[cls] += n;
+    for (const auto* struck : {&j.interruptions_by_class, &j.planned_by_class})
+      for (const auto& [cls, n] : *struck) strikes[cls] += n;
   }
   if (scenario.failures.enabled)
-    for (const auto& [name, cls] : scenario.failures.classes)
+    for (const auto& [name, cls] : scenario.failures.all_classes())
       if (strikes[name] == 0 && world.fabric_faults().faults_of(name) == 0)
         result.no_effect.push_back("failures.classes." + name +
                                    (cls.component == models::Component::link ||
-                                            cls.component == models::Component::upper_switch
+                                            cls.component == models::Component::upper_switch ||
+                                            cls.component == models::Component::access_link ||
+                                            cls.component == models::Component::store_server
                                         ? ": nothing of it failed in this run"
                                         : ": struck no server of a job in this run"));
   if (scenario.cluster.spares > 0 && interruptions == 0)
@@ -186,6 +238,14 @@ analysis::RunState file_state(RunState s) {
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {
   const Wall::time_point began = Wall::now();
+  Stage stage(scenario);
+  RunResult result = run(scenario, stage, options);
+  result.wall_s = std::chrono::duration<double>(Wall::now() - began).count();
+  return result;
+}
+
+RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options) {
+  const Wall::time_point began = Wall::now();
   RunResult result;
   result.scenario = scenario.name;
   result.seed = scenario.seed;
@@ -203,7 +263,9 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
                                              .planned = scenario.duration});
   sim::Recorder& recorder = writer ? static_cast<sim::Recorder&>(*writer) : nobody;
 
-  World world(scenario, recorder, options.ties);
+  const std::uint64_t computed_before = stage.profiles_computed();
+  const std::uint64_t reused_before = stage.profiles_reused();
+  World world(scenario, recorder, stage, options.ties);
   sim::Engine& engine = world.engine();
   PowerMeter power(scenario, world, switch_power(*world.site().fabric), recorder);
   Observer observer(world, recorder);
@@ -260,11 +322,11 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
   for (const World::JobWorld& j : world.jobs()) {
     result.jobs.push_back(job_result(scenario, world, j));
     result.cluster.ledger.add(j.job->ledger());
-    result.profiles_computed += j.steps->computed();
-    result.profiles_reused += j.steps->reused();
     for (std::size_t a = 0; a < models::accounts; ++a)
       engine.note(std::uint64_t(j.job->ledger()[static_cast<models::Account>(a)]));
   }
+  result.profiles_computed = stage.profiles_computed() - computed_before;
+  result.profiles_reused = stage.profiles_reused() - reused_before;
   const models::GpuNanoseconds all =
       models::GpuNanoseconds(result.cluster.gpus) * engine.now().time_since_epoch().count();
   check(result.cluster.ledger.total() == all,

@@ -41,7 +41,14 @@ struct JobResult {
   std::int64_t saves_lost = 0;     // interrupted saves
   std::int64_t reroutes = 0;       // times that its traffic moved away from a failed link or switch
   std::int64_t cuts = 0;           // times that it stood still because no path was left
+  std::int64_t planned = 0;        // interruptions by maintenance and preemption
+  std::int64_t saves_refused = 0;  // the store was full
+  std::int64_t shrinks = 0;        // times that it went on with fewer replicas
+  double data_wait = 0;            // share of the time in steps spent waiting for batches
+  std::string data_limit;          // what limited their supply
+  std::map<std::string, std::int64_t> restores_by_level;  // "": from the beginning
   std::map<std::string, std::int64_t> interruptions_by_class;
+  std::map<std::string, std::int64_t> planned_by_class;
   models::Ledger ledger;
   models::StepProfile first_profile;
   double expected_interruptions = 0;  // configured rate x time, all classes on the job's servers
@@ -92,5 +99,9 @@ struct RunOptions {
 /// Runs to the end of the simulated time, or until cancelled. The scenario must have passed
 /// check_scenario().
 RunResult run(const Scenario& scenario, const RunOptions& options);
+
+class Stage;
+/// The same on a stage that other runs may have used before: the same result, sooner.
+RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options);
 
 }  // namespace trainyard::scenarios

@@ -57,29 +57,102 @@ Table checkpoints(const std::string& path, const models::Job& job) {
        {"step", "1", "first step after a restart from it", ColumnType::int64},
        {"bytes", "B", "size", ColumnType::real},
        {"lost", "1", "interrupted by a failure", ColumnType::int64},
-       {"late", "1", "was due while the one before was still under way", ColumnType::int64}});
+       {"late", "1", "was due while the one before was still under way", ColumnType::int64},
+       {"level", "", "level by name", ColumnType::text},
+       {"kind", "", "where its copies are", ColumnType::text},
+       {"emergency", "1", "because a failure was announced, or to let servers go",
+        ColumnType::int64},
+       {"corrupt", "1", "its content is bad, known or not", ColumnType::int64},
+       {"verified_ns", "ns", "its content is known to be good; -1: never", ColumnType::int64},
+       {"why_lost", "", "what interrupted it", ColumnType::text}});
   for (const models::CheckpointRow& c : job.checkpoints())
     t.add_row({ns(c.start), ns(c.stall_end), ns(c.complete), c.step, c.bytes.value(),
-               std::int64_t(c.is_lost), std::int64_t(c.was_late)});
+               std::int64_t(c.is_lost), std::int64_t(c.was_late), c.level,
+               std::string(trainyard::name_of(c.kind)), std::int64_t(c.is_emergency),
+               std::int64_t(c.is_corrupt), ns(c.verified), c.why_lost});
+  return t;
+}
+
+Table data_waits(const std::string& path, const models::Job& job) {
+  Table t = Table::with(
+      path + "/data_waits", "stretches in which steps waited for their batch",
+      {{"start_ns", "ns", "begin", ColumnType::int64},
+       {"end_ns", "ns", "end", ColumnType::int64},
+       {"share", "1", "of the step spent waiting", ColumnType::real},
+       {"limit", "", "what limits the supply, and who is in the way", ColumnType::text}});
+  for (const models::DataWaitRow& w : job.data_waits())
+    t.add_row({ns(w.start), ns(w.end), w.share, w.limit});
+  return t;
+}
+
+Table store_uses(const std::string& name, const models::SharedStore& store) {
+  Table t = Table::with("stores/" + analysis::path_component(name) + "/uses",
+                        "who used the store, one row a transfer or stretch of reading",
+                        {{"user", "", "job or neighbour", ColumnType::text},
+                         {"write", "1", "1: wrote, 0: read", ColumnType::int64},
+                         {"neighbour", "1", "1: not a job of this cluster", ColumnType::int64},
+                         {"start_ns", "ns", "begin", ColumnType::int64},
+                         {"end_ns", "ns", "end", ColumnType::int64},
+                         {"bytes", "B", "moved", ColumnType::real}});
+  const auto add = [&](const std::vector<models::SharedStore::Use>& uses) {
+    for (const models::SharedStore::Use& u : uses)
+      t.add_row({u.user, std::int64_t(u.is_write), std::int64_t(u.is_neighbour), ns(u.start),
+                 ns(u.end), u.bytes.value()});
+  };
+  add(store.uses());
+  add(store.open_uses());
   return t;
 }
 
 Table interruptions(const std::string& path, const models::Job& job) {
-  Table t = Table::with(path + "/interruptions", "failures that struck servers of the job",
-                        {{"time_ns", "ns", "when it struck", ColumnType::int64},
-                         {"class", "", "failure class", ColumnType::text},
-                         {"server", "", "the first server struck", ColumnType::text},
-                         {"servers", "1", "servers struck", ColumnType::int64},
-                         {"found_ns", "ns", "somebody knows; -1: never", ColumnType::int64},
-                         {"resumed_ns", "ns", "training goes on; -1: never", ColumnType::int64},
-                         {"lost_steps", "1", "steps made void by it", ColumnType::int64},
-                         {"lost_s", "s", "time of the job spent in them", ColumnType::real},
-                         {"event", "", "row of log/events", ColumnType::int64}});
-  for (const models::InterruptionRow& i : job.interruptions())
-    t.add_row({ns(i.when), i.cls ? i.cls->name : std::string("scripted"),
-               topologies::Fabric::name(i.server), i.servers, ns(i.found), ns(i.resumed),
-               i.lost_steps, to_seconds(i.lost_time),
-               i.event.is_valid() ? std::int64_t(i.event.index()) : std::int64_t(-1)});
+  Table t =
+      Table::with(path + "/interruptions", "failures that struck servers of the job",
+                  {{"time_ns", "ns", "when it struck", ColumnType::int64},
+                   {"class", "", "failure class", ColumnType::text},
+                   {"server", "", "the first server struck", ColumnType::text},
+                   {"servers", "1", "servers struck", ColumnType::int64},
+                   {"found_ns", "ns", "somebody knows; -1: never", ColumnType::int64},
+                   {"resumed_ns", "ns", "training goes on; -1: never", ColumnType::int64},
+                   {"lost_steps", "1", "steps made void by it", ColumnType::int64},
+                   {"lost_s", "s", "time of the job spent in them", ColumnType::real},
+                   {"event", "", "row of log/events", ColumnType::int64},
+                   {"effect", "", "what it did", ColumnType::text},
+                   {"unit", "", "what failed", ColumnType::text},
+                   {"restored_level", "",
+                    "level that training went on from; none: from the "
+                    "beginning, or not yet",
+                    ColumnType::text},
+                   {"restored_step", "1", "step that training went on from", ColumnType::int64},
+                   {"lost_ns", "ns", "training time made void", ColumnType::int64},
+                   {"detection_ns", "ns", "nobody knew", ColumnType::int64},
+                   {"diagnosis_ns", "ns", "finding out which server", ColumnType::int64},
+                   {"replace_ns", "ns", "evict and swap", ColumnType::int64},
+                   {"waiting_ns", "ns", "waiting for servers", ColumnType::int64},
+                   {"start_up_ns", "ns", "processes and communicators", ColumnType::int64},
+                   {"load_ns", "ns", "loading the checkpoint", ColumnType::int64}});
+  for (const models::InterruptionRow& i : job.interruptions()) {
+    const models::RecoveryPhases& p = i.phases;
+    t.add_row({ns(i.when),
+               i.why,
+               topologies::Fabric::name(i.server),
+               i.servers,
+               ns(i.found),
+               ns(i.resumed),
+               i.lost_steps,
+               to_seconds(i.lost_time),
+               i.event.is_valid() ? std::int64_t(i.event.index()) : std::int64_t(-1),
+               std::string(trainyard::name_of(i.effect)),
+               i.unit,
+               i.restored_level,
+               i.restored_step,
+               i.lost_time.count(),
+               p.detection.count(),
+               p.diagnosis.count(),
+               p.replace.count(),
+               p.waiting.count(),
+               p.start_up.count(),
+               p.load.count()});
+  }
   return t;
 }
 
@@ -171,10 +244,12 @@ std::vector<Table> run_tables(World& world, const RunResult& result) {
     tables.push_back(segments(path, *j.job));
     tables.push_back(checkpoints(path, *j.job));
     tables.push_back(interruptions(path, *j.job));
+    tables.push_back(data_waits(path, *j.job));
     tables.push_back(step_profiles(path, *j.job));
     for (Table& table : analysis::link_load_tables(path, loads(*j.job, *world.site().fabric)))
       tables.push_back(std::move(table));
   }
+  for (const auto& [name, store] : world.stores()) tables.push_back(store_uses(name, *store));
   add_fabric(*world.site().fabric, tables);
   return tables;
 }

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "models/compute/server_spec.hpp"
 #include "models/failures/failure_spec.hpp"
+#include "models/scheduling/cluster_care_spec.hpp"
 #include "models/storage/store_spec.hpp"
 #include "models/training/job_spec.hpp"
 #include "sim/describe.hpp"
@@ -21,7 +23,11 @@ struct ClusterSpec {
   int servers = 0;  // all of them, spares included
   models::ServerSpec server;
   topologies::FabricSpec fabric;
-  int spares = 0;  // servers kept back as warm spares, on the last ports of the fabric
+  int spares = 0;  // servers kept back
+  models::SparesSpec spare;
+  models::RepairSpec repair;
+  models::ParentsSpec parents;
+  std::optional<models::ExclusionSpec> exclude;  // none: a repaired server is as good as any
 };
 
 template <class Visitor>
@@ -29,7 +35,11 @@ void describe(Visitor& v, ClusterSpec& s) {
   v.required("servers", s.servers, "servers (nodes) of the cluster, spares included", at_least(1));
   v.part("server", s.server, "server", "kind of server");
   v.required("fabric", s.fabric, "the training network");
-  v.optional("spares", s.spares, "servers kept back as warm spares", at_least(0));
+  v.optional("spares", s.spares, "servers kept back as spares", at_least(0));
+  v.optional("spare", s.spare, "where spares are, and whether they are warm");
+  v.optional("repair", s.repair, "who repairs broken servers");
+  v.optional("parents", s.parents, "what servers share: racks, power and cooling units");
+  v.optional("exclude", s.exclude, "when a server that fails again and again is taken out");
   v.check(s.spares < s.servers, "spares", "must leave at least one server for jobs");
 }
 

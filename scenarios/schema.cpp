@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/part_kinds.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/units_text.hpp"
 #include "scenarios/visit.hpp"
@@ -33,6 +34,26 @@ Json quantity(Dimension dimension) {
   return {{"type", "string"},
           {"pattern", "^\\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\\s*[A-Za-z/]"},
           {"description", expected(dimension)}};
+}
+
+/// A part: a name of the catalog, one with other fields, or all fields.
+template <class T>
+Json part_schema(Context& context, std::string_view kind, Form form) {
+  const std::string name = "part." + std::string(kind);  // "failures" alone is a key of scenarios
+  define<T>(context, name, Form::full, true);
+  define<T>(context, name, Form::laid_over, true);
+  Json names = Json::array();
+  for (const std::string& n : context.catalog.names(kind)) names.push_back(n);
+  Json out = Json::object();
+  Json by_name = Json::array();
+  by_name.push_back({{"type", "string"}, {"enum", names}});
+  Json over = Json::object();
+  over["allOf"] = Json::array({reference(name, Form::laid_over)});
+  if (form == Form::full) over["required"] = Json::array({"part"});
+  by_name.push_back(over);
+  by_name.push_back(reference(name, Form::full));
+  out["anyOf"] = by_name;
+  return out;
 }
 
 template <class T>
@@ -67,6 +88,8 @@ Json value_schema(Context& context, const std::string& name, Form form, Range ra
             {"propertyNames", {{"pattern", "^[A-Za-z0-9_-]{1,64}$"}}},
             {"additionalProperties",
              value_schema<typename T::mapped_type>(context, name + ".entry", form, range)}};
+  } else if constexpr (is_part_in_map<T>) {
+    return part_schema<T>(context, part_kind<T>, form);
   } else {
     define<T>(context, name, form, false);
     return reference(name, form);
@@ -118,22 +141,9 @@ class SchemaVisitor {
 
   template <class T>
   void optional_part(std::string_view key, T&, std::string_view kind, std::string_view doc) {
-    const std::string name(kind);
-    define<T>(context_, name, Form::full, true);
-    define<T>(context_, name, Form::laid_over, true);
-    Json names = Json::array();
-    for (const std::string& n : context_.catalog.names(kind)) names.push_back(n);
-    Json out = {
-        {"description",
-         std::string(doc) + ": a name of the catalog, a part with other fields, or all fields"}};
-    Json by_name = Json::array();
-    by_name.push_back({{"type", "string"}, {"enum", names}});
-    Json over = Json::object();
-    over["allOf"] = Json::array({reference(name, Form::laid_over)});
-    if (form_ == Form::full) over["required"] = Json::array({"part"});
-    by_name.push_back(over);
-    by_name.push_back(reference(name, Form::full));
-    out["anyOf"] = by_name;
+    Json out = part_schema<T>(context_, kind, form_);
+    out["description"] =
+        std::string(doc) + ": a name of the catalog, a part with other fields, or all fields";
     properties_[std::string(key)] = out;
   }
 

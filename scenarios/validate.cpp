@@ -8,8 +8,10 @@
 #include "scenarios/validate_collectives.hpp"
 #include "scenarios/validate_memory.hpp"
 #include "scenarios/validate_mlperf.hpp"
+#include "scenarios/validate_reliability.hpp"
 #include "scenarios/validate_scaling.hpp"
 #include "scenarios/validate_statistics.hpp"
+#include "scenarios/validate_storage.hpp"
 #include "scenarios/validate_training.hpp"
 
 namespace trainyard::scenarios {
@@ -98,8 +100,12 @@ std::string_view expected_step_error(Uncertainty uncertainty) {
 }
 
 std::span<const TableKind> table_kinds() {
-  static const std::array kinds{collectives_table(), training_table(), vtrain_table(),
-                                mlperf_table(),      scaling_table(),  memory_table()};
+  static const std::array kinds{collectives_table(),   training_table(),
+                                vtrain_table(),        mlperf_table(),
+                                scaling_table(),       memory_table(),
+                                storage_table(),       effective_time_table(),
+                                failure_rates_table(), failure_categories_table(),
+                                restart_times_table(), checkpoints_table()};
   return kinds;
 }
 

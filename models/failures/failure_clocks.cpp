@@ -1,75 +1,16 @@
 #include "models/failures/failure_clocks.hpp"
 
 #include <algorithm>
-#include <cmath>
 
+#include "models/failures/class_clock.hpp"
+#include "models/failures/fault_script.hpp"
+#include "models/failures/inlet.hpp"
 #include "sim/check.hpp"
-#include "sim/timer.hpp"
 
 namespace trainyard::models {
 
 using sim::Phase;
 using topologies::HostId;
-
-std::int64_t UnitCounts::per_server(Component c) const {
-  switch (c) {
-    case Component::gpu:
-      return gpus_per_server;
-    case Component::nic:
-      return nics_per_server;
-    case Component::server:
-      return 1;
-    case Component::leaf_switch:
-    case Component::upper_switch:
-    case Component::link:
-      return 0;
-  }
-  return 0;
-}
-
-std::int64_t UnitCounts::of(Component c) const {
-  switch (c) {
-    case Component::leaf_switch:
-      return leaves;
-    case Component::upper_switch:
-      return upper_switches;
-    case Component::link:
-      return links;
-    default:
-      return servers * per_server(c);
-  }
-}
-
-std::string unit_name(const UnitCounts& counts, Component component, std::uint32_t unit) {
-  const topologies::Fabric* f = counts.fabric;
-  switch (component) {
-    case Component::leaf_switch:
-      return f ? f->name(f->vertex(f->edge_kind(), unit)) : "leaf-" + std::to_string(unit);
-    case Component::upper_switch:
-      return f ? f->name(upper_switch(*f, unit)) : "switch-" + std::to_string(unit);
-    case Component::link:
-      return f ? f->name(trunk(*f, unit)) : "link-" + std::to_string(unit);
-    default:
-      break;
-  }
-  const auto per_server = static_cast<std::uint32_t>(counts.per_server(component));
-  std::string name = "node-" + std::to_string(unit / per_server);
-  if (component == Component::gpu) name += "/gpu-" + std::to_string(unit % per_server);
-  if (component == Component::nic) name += "/nic-" + std::to_string(unit % per_server);
-  return name;
-}
-
-topologies::VertexId upper_switch(const topologies::Fabric& fabric, std::uint32_t unit) {
-  // Switches are numbered kind by kind, and one of the kinds is the edge.
-  const std::size_t first = fabric.first_switch().index();
-  const std::size_t edge = fabric.vertex(fabric.edge_kind(), 0).index();
-  return topologies::VertexId(first + unit < edge ? first + unit
-                                                  : first + unit + fabric.edge_count());
-}
-
-topologies::LinkId trunk(const topologies::Fabric& fabric, std::uint32_t unit) {
-  return topologies::LinkId(fabric.first_trunk().index() + 2 * std::size_t{unit});
-}
 
 Duration draw(const DelaySpec& law, sim::Stream& stream) {
   const double value_s = to_seconds(law.value);
@@ -78,167 +19,67 @@ Duration draw(const DelaySpec& law, sim::Stream& stream) {
       return seconds(stream.exponential(value_s));
     case Law::log_normal:
       return seconds(stream.log_normal(value_s, law.sigma));
+    case Law::empirical:
+      return law.values.at(stream.below(law.values.size()));
     default:
       stream.bits();
       return law.value;  // every law takes one value, so that they can be exchanged
   }
 }
 
-/// The units of one class. A heap entry may be too early: lives of units of a server that was down
-/// moved on by the time it was down, and the heap learns of it when the entry comes up. Never too
-/// late, so the top, once it is right, is the next failure.
-class FailureClocks::Clock {
- public:
-  Clock(FailureClocks& all, FailureClass cls)
-      : all_(all),
-        class_(std::move(cls)),
-        luck_(all.engine_.random("failures/" + class_.name)),
-        kind_(all.recorder_.kind(class_.name + " failed", "")),
-        per_server_(static_cast<std::uint32_t>(all.counts_.per_server(class_.spec.component))),
-        timer_(all.engine_, Phase::failure, [this] { fail_due(); }) {
-    const LifetimeSpec& life = class_.spec.lifetime;
-    mean_s_ = life.mean_s();
-    scale_s_ = mean_s_ / std::tgamma(1.0 + 1.0 / life.shape);
-    units_.resize(static_cast<std::size_t>(all.counts_.of(class_.spec.component)));
-    heap_.reserve(units_.size());
-    for (std::uint32_t u = 0; u < units_.size(); ++u) {
-      units_[u].due = add(all_.engine_.now(), life_of(u));
-      units_[u].place = Place::heap;
-      heap_.push_back({units_[u].due, u});
-    }
-    std::make_heap(heap_.begin(), heap_.end(), is_later);
-    arm();
+FailureClocks::FailureClocks(sim::Engine& engine, sim::Recorder& recorder,
+                             const FailureInputs& inputs, UnitCounts counts)
+    : engine_(engine),
+      recorder_(recorder),
+      counts_(std::move(counts)),
+      lemons_(inputs.lemons),
+      inlet_(inputs.inlet),
+      down_since_(static_cast<std::size_t>(counts_.servers), Time::max()),
+      training_(static_cast<std::size_t>(counts_.servers), false),
+      hour_timer_(engine, Phase::failure, [this] { begin_hour(); }) {
+  if (lemons_) {
+    const sim::Stream luck = engine.random("failures/lemons");
+    for (std::size_t s = 0; s < training_.size(); ++s)
+      lemon_.push_back(luck.child(s).uniform() < lemons_->share);
   }
-
-  const FailureClass& cls() const { return class_; }
-  double mean_s() const { return mean_s_; }
-
-  void renew(std::uint32_t u) {
-    check(units_[u].place == Place::failed, "a new life begins after a failure", class_.name, u);
-    ++units_[u].life;
-    units_[u].due = add(all_.engine_.now(), life_of(u));
-    push(u);
-    arm();
-  }
-
-  void pause(std::uint32_t server) {
-    if (per_server_ != 0 && !heap_.empty() && heap_.front().unit / per_server_ == server) arm();
-  }
-
-  void resume(std::uint32_t server, Duration was_down) {
-    if (per_server_ == 0) return;
-    for (std::uint32_t u = server * per_server_; u < (server + 1) * per_server_; ++u) {
-      if (units_[u].place == Place::failed) continue;
-      units_[u].due = add(units_[u].due, was_down);
-      if (units_[u].place == Place::parked) push(u);
-    }
-    arm();
-  }
-
- private:
-  enum class Place : std::uint8_t { heap, parked, failed };
-  struct Unit {
-    Time due{};
-    std::uint32_t life = 0;  // which one: 0, 1, 2, ...
-    Place place = Place::failed;
-  };
-  struct Entry {
-    Time due;
-    std::uint32_t unit;
-  };
-  static bool is_later(const Entry& a, const Entry& b) {
-    return a.due != b.due ? a.due > b.due : a.unit > b.unit;
-  }
-
-  Duration life_of(std::uint32_t u) const {
-    sim::Stream luck = luck_of(u);
-    const LifetimeSpec& life = class_.spec.lifetime;
-    return seconds(life.law == Law::weibull ? luck.weibull(life.shape, scale_s_)
-                                            : luck.exponential(mean_s_));
-  }
-  sim::Stream luck_of(std::uint32_t u) const { return luck_.child(u).child(units_[u].life); }
-
-  bool is_down(std::uint32_t u) const {
-    return per_server_ != 0 && all_.down_since_[u / per_server_] != Time::max();
-  }
-
-  void push(std::uint32_t u) {
-    units_[u].place = Place::heap;
-    heap_.push_back({units_[u].due, u});
-    std::push_heap(heap_.begin(), heap_.end(), is_later);
-  }
-  void pop() {
-    std::pop_heap(heap_.begin(), heap_.end(), is_later);
-    heap_.pop_back();
-  }
-
-  /// Makes the top a failure that will really happen, and sets the timer for it.
-  void arm() {
-    while (!heap_.empty()) {
-      const Entry top = heap_.front();
-      if (is_down(top.unit)) {
-        pop();
-        units_[top.unit].place = Place::parked;
-      } else if (units_[top.unit].due != top.due) {
-        pop();
-        push(top.unit);
-      } else {
-        break;
-      }
-    }
-    if (heap_.empty() || heap_.front().due == Time::max()) {
-      timer_.cancel();
-    } else if (timer_.expiry() != heap_.front().due) {
-      timer_.arm_at(heap_.front().due);
+  bool follows_temperature = false;
+  for (const auto& [name, spec] : inputs.classes) {
+    const FailureClass& cls = add_class(name, spec);
+    const bool follows_load = spec.idle_factor != 1.0 && counts_.per_server(spec.component) > 0;
+    if (follows_load || (spec.activation_energy > 0 && inlet_)) {
+      auto clock = std::make_unique<PacedClock>(*this, cls);
+      follows_temperature |= clock->follows_temperature();
+      paced_.push_back(clock.get());
+      clocks_.push_back(std::move(clock));
+    } else {
+      clocks_.push_back(std::make_unique<SteadyClock>(*this, cls));
     }
   }
-
-  void fail_due() {
-    const std::uint32_t u = heap_.front().unit;
-    pop();
-    units_[u].place = Place::failed;
-    sim::Stream luck = luck_of(u);
-    luck.bits();  // the life itself
-    if (!class_.spec.replace) renew(u);
-    all_.report(class_, u, luck, kind_);
-    arm();
+  if (!inputs.script.empty()) script_ = std::make_unique<Script>(*this, inputs.script);
+  if (follows_temperature && (inlet_->day_swing > 0 || inlet_->year_swing > 0)) {
+    constexpr Duration hour = std::chrono::hours(1);
+    hour_timer_.arm(hour - engine.now().time_since_epoch() % hour);
   }
-
-  FailureClocks& all_;
-  FailureClass class_;
-  sim::Stream luck_;
-  sim::KindId kind_;
-  std::uint32_t per_server_;
-  double mean_s_ = 0;
-  double scale_s_ = 0;
-  std::vector<Unit> units_;
-  std::vector<Entry> heap_;
-  sim::Timer timer_;
-};
+}
 
 FailureClocks::FailureClocks(sim::Engine& engine, sim::Recorder& recorder,
                              const std::map<std::string, FailureClassSpec>& classes,
                              UnitCounts counts)
-    : engine_(engine),
-      recorder_(recorder),
-      counts_(counts),
-      down_since_(static_cast<std::size_t>(counts.servers), Time::max()) {
-  for (const auto& [name, spec] : classes)
-    clocks_.push_back(
-        std::make_unique<Clock>(*this, FailureClass{FailureClassId(clocks_.size()), name, spec}));
-}
+    : FailureClocks(engine, recorder, FailureInputs{classes, {}, {}, {}}, std::move(counts)) {}
 
 FailureClocks::~FailureClocks() = default;
 
-void FailureClocks::report(const FailureClass& cls, std::uint32_t unit, sim::Stream& luck,
-                           sim::KindId kind) {
-  ++failures_;
-  Failure failure{&cls, unit, {}, {}, {}};
-  failure.detection = draw(cls.spec.detection, luck);
-  failure.repair = draw(cls.spec.repair, luck);
-  const sim::SubjectId subject = recorder_.subject(unit_name(counts_, cls.spec.component, unit));
-  failure.event = recorder_.event(engine_.now(), Phase::failure, kind, subject, {}, 0.0);
-  if (on_failure_) on_failure_(failure);
+const FailureClass& FailureClocks::add_class(std::string name, FailureClassSpec spec) {
+  classes_.push_back(std::make_unique<FailureClass>(
+      FailureClass{FailureClassId(classes_.size()), std::move(name), std::move(spec)}));
+  return *classes_.back();
+}
+
+// --- states of servers ---------------------------------------------------------------------------
+
+FailureClocks::Pace FailureClocks::pace_of(std::uint32_t server) const {
+  if (down_since_[server] != Time::max()) return Pace::down;
+  return training_[server] ? Pace::training : Pace::idle;
 }
 
 void FailureClocks::pause(HostId server) {
@@ -256,12 +97,94 @@ void FailureClocks::resume(HostId server) {
   for (auto& clock : clocks_) clock->resume(static_cast<std::uint32_t>(server.index()), was_down);
 }
 
+void FailureClocks::set_training(std::span<const HostId> servers, bool training) {
+  if (paced_.empty()) return;
+  std::vector<std::uint32_t> changed;  // and up
+  for (const HostId server : servers) {
+    check(server.index() < training_.size(), "a server that trains exists", server.index());
+    if (training_[server.index()] == training) continue;
+    training_[server.index()] = training;
+    if (down_since_[server.index()] == Time::max())
+      changed.push_back(static_cast<std::uint32_t>(server.index()));
+  }
+  if (changed.empty()) return;
+  for (PacedClock* clock : paced_) clock->set_training(changed, training);
+}
+
+void FailureClocks::begin_hour() {
+  constexpr Duration hour = std::chrono::hours(1);
+  const double celsius = inlet_temperature(*inlet_, engine_.now().time_since_epoch() / hour);
+  hour_timer_.arm(hour);
+  for (PacedClock* clock : paced_)
+    if (clock->follows_temperature()) clock->set_temperature(celsius);
+}
+
+// --- failures ------------------------------------------------------------------------------------
+
 void FailureClocks::renew(FailureClassId cls, std::uint32_t unit) {
-  clocks_.at(cls.index())->renew(unit);
+  check(cls.index() < classes_.size(), "a unit belongs to a class", cls.index());
+  if (!is_scripted(cls)) clocks_[cls.index()]->renew(unit);
+}
+
+std::optional<std::uint32_t> FailureClocks::parent_of(Component parent, Component component,
+                                                      std::uint32_t unit) const {
+  const auto per_server = static_cast<std::uint32_t>(counts_.per_server(component));
+  if (per_server == 0) return {};
+  const std::size_t server = unit / per_server;
+  if (const std::int64_t per = counts_.servers_per(parent); per > 0)
+    return static_cast<std::uint32_t>(server / static_cast<std::size_t>(per));
+  const topologies::Fabric* f = counts_.fabric;
+  if (parent != Component::leaf_switch || f == nullptr) return {};
+  // With rails every adapter has its own leaf.
+  const topologies::NicId nic = component == Component::gpu   ? f->nic_of(topologies::GpuId(unit))
+                                : component == Component::nic ? topologies::NicId(unit)
+                                                              : f->nic(HostId(server), 0);
+  return static_cast<std::uint32_t>(f->index_in_kind(f->edge_of(nic)));
+}
+
+Failure FailureClocks::failure_of(const FailureClass& cls, std::uint32_t unit,
+                                  sim::Stream& luck) const {
+  Failure failure{&cls, unit, {}, {}, {}};
+  failure.detection = draw(cls.spec.detection, luck);
+  failure.repair = draw(cls.spec.repair, luck);
+  if (!cls.spec.common_cause) return failure;
+  const auto& [beta, parent] = *cls.spec.common_cause;
+  const bool strikes_parent = luck.uniform() < beta;
+  const auto number = parent_of(parent, cls.spec.component, unit);
+  if (strikes_parent && number) {
+    failure.shared_parent = parent;
+    failure.parent = *number;
+  }
+  return failure;
+}
+
+sim::SubjectId FailureClocks::subject(const FailureClass& cls, std::uint32_t unit) const {
+  return recorder_.subject(unit_name(counts_, cls.spec.component, unit, cls.spec.store));
+}
+
+void FailureClocks::report(Failure failure, sim::KindId kind, sim::EventIndex cause) {
+  ++failures_;
+  failure.event = recorder_.event(engine_.now(), Phase::failure, kind,
+                                  subject(*failure.cls, failure.unit), cause, 0.0);
+  if (on_failure_) on_failure_(failure);
+}
+
+sim::EventIndex FailureClocks::announce(Failure failure, sim::KindId kind, Time strikes_at) {
+  failure.event =
+      recorder_.event(engine_.now(), Phase::failure, kind, subject(*failure.cls, failure.unit), {},
+                      to_seconds(strikes_at - engine_.now()));
+  if (on_warning_) on_warning_(failure, strikes_at);
+  return failure.event;
 }
 
 const FailureClass& FailureClocks::failure_class(FailureClassId id) const {
-  return clocks_.at(id.index())->cls();
+  return *classes_.at(id.index());
+}
+
+double FailureClocks::relative_rate(HostId server) const {
+  if (lemon_.empty()) return 1.0;
+  const double mean = 1.0 - lemons_->share + lemons_->share * lemons_->factor;
+  return (lemon_.at(server.index()) ? lemons_->factor : 1.0) / mean;
 }
 
 double FailureClocks::rate_per_s(std::int64_t servers, std::int64_t leaves) const {

@@ -2,11 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "sim/check.hpp"
 
 namespace trainyard::models {
+namespace {
+
+void check_finite(Bytes bytes) {
+  check(bytes.value() >= 0 && std::isfinite(bytes.value()), "a flow has a finite number of bytes",
+        bytes.value());
+}
+
+}  // namespace
 
 FluidNetwork::FluidNetwork(sim::Engine& engine, std::string name)
     : engine_(&engine),
@@ -20,7 +29,7 @@ FluidNetwork::~FluidNetwork() {
 }
 
 LinkIndex FluidNetwork::add_link(BytesPerSecond capacity, std::string name) {
-  links_.push_back({std::move(name), 0});
+  links_.emplace_back().name = std::move(name);
   return solver_.add_link(capacity.value());
 }
 
@@ -30,12 +39,11 @@ void FluidNetwork::set_capacity(LinkIndex link, BytesPerSecond capacity) {
 }
 
 FlowHandle FluidNetwork::begin(Bytes bytes, std::span<const Load> loads, BytesPerSecond cap) {
-  check(bytes.value() >= 0 && std::isfinite(bytes.value()), "a flow has a finite number of bytes",
-        bytes.value());
   const VarIndex var = solver_.add(loads, cap.value());
   if (var.index() >= flows_.size()) flows_.resize(var.index() + 1);
   Flow& flow = flows_[var.index()];
   flow.bytes_left = bytes.value();
+  flow.bytes_moved = 0;
   flow.rate_Bps = 0;
   flow.settled = engine_->now();
   flow.serial = next_serial_++;
@@ -50,9 +58,20 @@ FlowHandle FluidNetwork::begin(Bytes bytes, std::span<const Load> loads, BytesPe
 
 FlowHandle FluidNetwork::start(Bytes bytes, std::span<const Load> loads, sim::Action on_done,
                                BytesPerSecond cap) {
+  check_finite(bytes);
   const FlowHandle handle = begin(bytes, loads, cap);
   flows_[handle.var.index()].on_done = std::move(on_done);
   return handle;
+}
+
+FlowHandle FluidNetwork::run(std::span<const Load> loads, BytesPerSecond cap) {
+  return begin(Bytes(std::numeric_limits<double>::infinity()), loads, cap);
+}
+
+void FluidNetwork::set_cap(FlowHandle handle, BytesPerSecond cap) {
+  if (!is_running(handle) || solver_.cap(handle.var) == cap.value()) return;
+  solver_.set_cap(handle.var, cap.value());
+  ask_for_solve();
 }
 
 Transfer FluidNetwork::transfer(Bytes bytes, std::vector<Load> loads, BytesPerSecond cap) {
@@ -60,13 +79,13 @@ Transfer FluidNetwork::transfer(Bytes bytes, std::vector<Load> loads, BytesPerSe
 }
 
 FlowHandle FluidNetwork::restart(FlowHandle handle, Bytes bytes, sim::Action on_done) {
-  check(bytes.value() >= 0 && std::isfinite(bytes.value()), "a flow has a finite number of bytes",
-        bytes.value());
+  check_finite(bytes);
   const std::size_t i = handle.var.index();
   Flow& flow = flows_[i];
   check(flow.serial == handle.serial && flow.has_ended, "only a flow that just ended is restarted");
   flow.has_ended = false;
   flow.bytes_left = bytes.value();
+  flow.bytes_moved = 0;
   flow.settled = engine_->now();
   flow.serial = next_serial_++;
   flow.on_done = std::move(on_done);
@@ -101,6 +120,7 @@ double FluidNetwork::moved_since(const Flow& flow) const {
 
 void FluidNetwork::book(std::size_t i, double bytes) {
   flows_[i].bytes_left -= bytes;
+  flows_[i].bytes_moved += bytes;
   if (bytes == 0) return;
   solver_.for_each_load(VarIndex(i), [&](const Load& load) {
     links_[load.link.index()].bytes_moved += load.weight * bytes;
@@ -118,9 +138,20 @@ Bytes FluidNetwork::bytes_left(FlowHandle handle) const {
   return Bytes(flow.bytes_left - moved_since(flow));
 }
 
+Bytes FluidNetwork::bytes_moved(FlowHandle handle) const {
+  if (!is_running(handle)) return Bytes(0);
+  const Flow& flow = flows_[handle.var.index()];
+  return Bytes(flow.bytes_moved + moved_since(flow));
+}
+
 BytesPerSecond FluidNetwork::rate(FlowHandle handle) {
   solve();
   return BytesPerSecond(is_running(handle) ? flows_[handle.var.index()].rate_Bps : 0.0);
+}
+
+std::optional<LinkIndex> FluidNetwork::bottleneck(FlowHandle handle) {
+  solve();
+  return is_running(handle) ? solver_.bottleneck(handle.var) : std::nullopt;
 }
 
 Bytes FluidNetwork::bytes_moved(LinkIndex link) const {
@@ -151,12 +182,33 @@ void FluidNetwork::solve() {
     settle(i);
     flows_[i].rate_Bps = solver_.rate(change.var);
     aim(i);
+    if (watches_.empty()) continue;
+    solver_.for_each_load(change.var, [this](const Load& load) {
+      const std::uint32_t watch = links_[load.link.index()].watch;
+      if (watch != not_watched) watches_[watch].is_due = true;
+    });
   }
   aim_at_next_completion();
+  tell_watches();
+}
+
+void FluidNetwork::watch(LinkIndex link, sim::Action on_change) {
+  std::uint32_t& watch = links_[link.index()].watch;
+  if (watch == not_watched) {
+    watch = static_cast<std::uint32_t>(watches_.size());
+    watches_.emplace_back();
+  }
+  watches_[watch].on_change = std::move(on_change);
+}
+
+void FluidNetwork::tell_watches() {
+  for (std::size_t w = 0; w < watches_.size(); ++w)
+    if (std::exchange(watches_[w].is_due, false) && watches_[w].on_change) watches_[w].on_change();
 }
 
 /// From its bytes left, which are settled, at its rate.
 void FluidNetwork::aim(std::size_t i) {
+  if (std::isinf(flows_[i].bytes_left)) return;
   const Duration left =
       transfer_time(Bytes(flows_[i].bytes_left), BytesPerSecond(flows_[i].rate_Bps));
   if (left == forever)
@@ -199,6 +251,7 @@ void FluidNetwork::complete_due() {
 // ----------------------------------------------------------------------------------------
 
 bool Transfer::begin() {
+  check_finite(bytes_);
   flow_ = network_->begin(bytes_, loads_, cap_);
   network_->flows_[flow_.var.index()].transfer = this;
   return false;

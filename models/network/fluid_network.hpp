@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@
 ///     process withdraws it store.bytes_moved(front);                                     // exact
 ///     at any instant
 ///
+/// A flow without an end, run(), stands for somebody who reads or writes for as long as he is
+/// there: its cap is what he asks for, and set_cap() follows him.
+///
 /// A flow over a broken link (capacity 0) stands still and ends when the link returns or it is
 /// withdrawn; Engine::describe_waiting names the link. Equations: docs/models/fluid-network.md.
 namespace trainyard::models {
@@ -50,6 +54,8 @@ class [[nodiscard]] Transfer final : public sim::Wait {
   ~Transfer() override { withdraw(); }
   void await_resume() const noexcept {}
   std::string describe() const override;
+  /// Its flow while it is awaited; names nothing before and afterwards.
+  FlowHandle flow() const { return flow_; }
 
  protected:
   bool begin() override;
@@ -82,16 +88,28 @@ class FluidNetwork {
   /// Moves `bytes` once more over the links of a flow that has just ended, in this same instant
   /// (from its `on_done`, say), and then calls `on_done`. Its rate stays: this costs no solve.
   FlowHandle restart(FlowHandle flow, Bytes bytes, sim::Action on_done);
+  /// A flow without an end, until it is withdrawn.
+  FlowHandle run(std::span<const Load> loads, BytesPerSecond cap = unlimited);
+  /// A new cap of a flow that runs; acts with the other changes of this instant.
+  void set_cap(FlowHandle flow, BytesPerSecond cap);
   /// What moved stays counted; `on_done` is not called. Nothing happens if the flow has ended.
   void withdraw(FlowHandle flow) noexcept;
   Transfer transfer(Bytes bytes, std::vector<Load> loads, BytesPerSecond cap = unlimited);
 
   bool is_running(FlowHandle flow) const;
   Bytes bytes_left(FlowHandle flow) const;
+  /// Per unit of weight, since the flow began; 0 if it has ended.
+  Bytes bytes_moved(FlowHandle flow) const;
   /// With all changes of this instant taken in.
   BytesPerSecond rate(FlowHandle flow);
+  /// The full link that holds the flow, with all changes of this instant taken in; none if it is at
+  /// its cap or has ended.
+  std::optional<LinkIndex> bottleneck(FlowHandle flow);
   /// Since the start of the run, over all flows, weight times bytes each.
   Bytes bytes_moved(LinkIndex link) const;
+  /// `on_change` is called at the end of each solve in which the rate of a flow on this link
+  /// changed. An empty action: no longer. One a link.
+  void watch(LinkIndex link, sim::Action on_change);
   BytesPerSecond capacity(LinkIndex link) const { return BytesPerSecond(solver_.capacity(link)); }
   const std::string& link_name(LinkIndex link) const { return links_[link.index()].name; }
   const std::string& name() const { return name_; }
@@ -101,7 +119,8 @@ class FluidNetwork {
  private:
   friend class Transfer;
   struct Flow {
-    double bytes_left = 0;  // at settled
+    double bytes_left = 0;  // at settled; infinite: no end
+    double bytes_moved = 0;
     double rate_Bps = 0;
     Time settled{};
     std::uint64_t serial = 0;  // 0: none
@@ -112,7 +131,13 @@ class FluidNetwork {
   struct Link {
     std::string name;
     double bytes_moved = 0;  // up to the last settling of each user
+    std::uint32_t watch = not_watched;
   };
+  struct Watch {
+    sim::Action on_change;
+    bool is_due = false;
+  };
+  static constexpr std::uint32_t not_watched = 0xffffffffu;
 
   FlowHandle begin(Bytes bytes, std::span<const Load> loads, BytesPerSecond cap);
   double moved_since(const Flow& flow) const;
@@ -120,6 +145,7 @@ class FluidNetwork {
   void book(std::size_t index, double bytes);
   void ask_for_solve();
   void solve();
+  void tell_watches();
   void aim(std::size_t index);
   void aim_at_next_completion();
   void complete_due();
@@ -129,6 +155,7 @@ class FluidNetwork {
   std::string name_;
   MaxMin solver_;
   std::vector<Link> links_;
+  std::vector<Watch> watches_;
   std::vector<Flow> flows_;  // by variable
   CompletionHeap<Time> completions_;
   std::size_t running_ = 0;

@@ -1,14 +1,19 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/failures/failure_clocks.hpp"
+#include "models/scheduling/cluster_care_spec.hpp"
+#include "models/scheduling/repair_shop.hpp"
 #include "models/training/ledger.hpp"
 #include "sim/engine.hpp"
 #include "sim/recorder.hpp"
@@ -16,18 +21,21 @@
 #include "sim/waiting.hpp"
 #include "topologies/fabric.hpp"
 
-/// Who has which server. A server is in a job, or a warm spare, or unallocated, or down; the pool
-/// accounts for the last three, to the nanosecond, and the job that holds a server accounts for the
-/// first, so every GPU-nanosecond of the cluster is in exactly one ledger.
+/// Who has which server. A server is in a job, or a spare, or unallocated, or reserved, or down;
+/// the pool accounts for all but the first, to the nanosecond, and the job that holds a server
+/// accounts for that, so every GPU-nanosecond of the cluster is in exactly one ledger.
 ///
-///     start        the last `spares` servers are spares, the rest unallocated
+///     start        `spares` servers are spares (the last ones, or spread), the rest unallocated
+///     up           working and fed and cooled and connected: four flags, each with its own causes.
+///                  A rack or PDU takes the feed of its servers, a CDU the cooling, a leaf switch
+///                  or a cable the network; what returns brings back only what it took
+///     failure      a server in a job stays there until the job lets go of it; then, and if it was
+///                  idle at once, it goes to the repair shop, and comes back as a spare if spares
+///                  are missing, else as unallocated
 ///     a gang       the lowest-numbered unallocated servers, all at once
 ///     replacement  a spare, else an unallocated server: of the same leaf, else the same pod, else
-///     any; lowest first failure      a server in a job stays there until the job lets go of it;
-///     then, and if it was idle at once, it
-///                  is repaired and comes back as a spare if spares are missing, else as
-///                  unallocated
-///     leaf switch  takes all its servers off the network until it is repaired
+///                  any; lowest first. A cold spare boots first
+///     preemption   what idle servers cannot give, a preemptible holder of lower priority must
 ///
 /// Requests are granted in phase decision of the instant at which they can be: replacements before
 /// gangs, and within each the older request first, at one instant the lower holder number. So the
@@ -38,7 +46,7 @@
 ///     pool.ask_gang(job, 32);                    // job.on_granted(...) 32 times, in rank order
 ///     pool.release(job, broken);  pool.ask_instead_of(job, broken);
 ///
-/// docs/models/job.md, section "Servers".
+/// docs/models/servers.md
 namespace trainyard::models {
 
 using topologies::HostId;
@@ -47,6 +55,8 @@ using topologies::HostId;
 struct Strike {
   const Failure& failure;
   std::span<const HostId> servers;
+  bool loses_power = false;  // rack, PDU
+  bool is_cooling = false;   // CDU
 };
 
 /// Whoever can hold servers: a job.
@@ -59,6 +69,17 @@ class ServerHolder {
   virtual void on_strike(const Strike& strike) = 0;
   /// It holds `server` from now on. `instead_of`: the server it was asked for, invalid for a gang.
   virtual void on_granted(HostId server, HostId instead_of) = 0;
+
+  /// Higher may take servers from lower, if those are preemptible.
+  virtual int priority() const { return 0; }
+  virtual bool is_preemptible() const { return false; }
+  /// Somebody of higher priority needs `server`: save, then release it.
+  virtual void on_preempted(HostId server) { static_cast<void>(server); }
+  /// `failure` will strike `servers` of this holder, if they live until then.
+  virtual void on_warning(const Failure& failure, std::span<const HostId> servers,
+                          Time strikes_at) {
+    static_cast<void>(failure), static_cast<void>(servers), static_cast<void>(strikes_at);
+  }
 };
 
 struct PoolShape {
@@ -71,6 +92,20 @@ struct PoolShape {
   /// a server is on several.
   std::vector<std::vector<HostId>> leaf_servers = {};
   std::vector<std::uint32_t> pod = {};  // of each server; empty: all in pod 0
+  ParentsSpec parents = {};
+  RepairSpec repair = {};
+  SparesSpec spare = {};
+  std::optional<ExclusionSpec> exclude = {};
+};
+
+/// Which servers are spares at the start, lowest first: the last `spares` of `servers`, or spread:
+/// in the middle of each of `spares` equal parts.
+std::vector<HostId> spare_places(std::int64_t servers, std::int64_t spares, SparePlaces places);
+
+struct ServerFlags {
+  bool working = true, fed = true, cooled = true, connected = true;
+  bool is_up() const { return working && fed && cooled && connected; }
+  friend bool operator==(const ServerFlags&, const ServerFlags&) = default;
 };
 
 class ServerPool {
@@ -79,16 +114,24 @@ class ServerPool {
   ServerPool(const ServerPool&) = delete;
   ServerPool& operator=(const ServerPool&) = delete;
 
-  /// Failures of these clocks strike here, and repairs here renew their units.
+  /// Failures of these clocks strike here, their warnings go to the holders, and repairs here renew
+  /// their units.
   void attach(FailureClocks& clocks);
   /// A failure happens now: from the clocks, or scripted.
   void strike(const Failure& failure);
+  /// A failure will happen at `strikes_at`.
+  void warn(const Failure& failure, Time strikes_at);
+  /// One more (+1) or one fewer (-1) reason, beside its leaf, why a server is off the network. It
+  /// is not struck: a job that holds it notices by its traffic.
+  void change_access_faults(HostId server, int change, sim::EventIndex cause);
+  /// Units of servers that train fail at another rate than idle ones (FailureClassSpec).
+  void set_training(std::span<const HostId> servers, bool is_training);
 
   void ask_gang(ServerHolder& holder, std::int64_t servers);
   void ask_instead_of(ServerHolder& holder, HostId leaving);
   void withdraw(ServerHolder& holder);
-  /// The holder lets go of a server: to repair if it is broken or off the network, else to the idle
-  /// ones.
+  /// The holder lets go of a server: to repair if it is broken or lacks something, to whoever
+  /// preempted it, else to the idle ones.
   void release(ServerHolder& holder, HostId server);
 
   /// A server became spare or unallocated.
@@ -97,27 +140,41 @@ class ServerPool {
   const PoolShape& shape() const { return shape_; }
   /// What the failure clocks of this cluster count.
   const UnitCounts& counts() const { return counts_; }
+  const RepairShop& shop() const { return shop_; }
+  ServerFlags flags(HostId server) const;
+  /// Of its own parts, so far; planned work is none.
+  std::int64_t failures_of(HostId server) const { return servers_.at(server.index()).failures; }
+  std::int64_t excluded() const { return excluded_; }  // times that a server was
   std::int64_t gpus() const { return shape_.servers * shape_.gpus_per_server; }
   std::int64_t spare_servers() const { return std::int64_t(spare_.size()); }
   std::int64_t unallocated_servers() const { return std::int64_t(unallocated_.size()); }
   std::int64_t down_servers() const { return down_; }
   std::int64_t held_servers() const { return held_; }
+  /// Promised to somebody: a spare that boots, or servers kept for the rest of a gang.
+  std::int64_t reserved_servers() const { return reserved_; }
   std::int64_t leaves_of(std::span<const HostId> servers) const;  // how many different ones
+  /// Servers under a parent, or the one that has the part.
+  std::vector<HostId> servers_of(Component component, std::uint32_t unit) const;
 
   /// Brings the ledger up to now; then it holds the time of all servers while no job held them.
   void settle();
   const Ledger& ledger() const { return ledger_; }
 
  private:
-  enum class State : std::uint8_t { held, spare, unallocated, down };
+  enum class State : std::uint8_t { held, spare, unallocated, reserved, down };
+  enum class Lack : std::uint8_t { feed, cooling, network };
   struct Server {
     ServerHolder* holder = nullptr;
     Time since{};
+    Time ready{};               // reserved: can be handed over
+    std::uint64_t request = 0;  // reserved for it, or, if held, promised to it; 0: none
     State state = State::unallocated;
-    bool is_broken = false;  // in repair, or will be when its holder lets go
-    sim::EventIndex cause;   // in the log: why it is broken or down
-    std::uint16_t leaf_faults =
-        0;  // of its leaf switch, not yet repaired: off the network while above zero
+    bool is_broken = false;                // in repair, or will be when its holder lets go
+    bool was_spare = false;                // when it was reserved
+    std::array<std::uint16_t, 3> lacks{};  // causes of each Lack that are not yet repaired
+    std::uint32_t feed_returns = 0;
+    sim::EventIndex cause;  // in the log: why it is broken or down
+    std::int64_t failures = 0;
   };
   struct Unit {
     FailureClassId cls;
@@ -127,54 +184,104 @@ class ServerPool {
   struct Damage {
     Duration repair{};
     std::vector<Unit> units;
+    bool is_planned = true;  // nothing but planned work
+    bool is_offender = false;
+  };
+  struct Outage {
+    Lack lack;
+    Duration lasts;
   };
   struct Request {
+    std::uint64_t id;
     ServerHolder* holder;
     Time when;
-    std::int64_t servers;  // of a gang
-    HostId instead_of;     // valid: a replacement
+    std::int64_t servers;          // of a gang
+    HostId instead_of;             // valid: a replacement
+    std::vector<HostId> reserved;  // idle, but not for others
+    std::vector<HostId> promised;  // still held by those who were preempted
   };
   struct Return {
+    enum class Of : std::uint8_t { parent, outage, boot };
     Time when;
-    std::uint32_t index;  // of a server, or of a leaf
-    bool is_leaf;
-    Unit leaf_unit;
+    Of of;
+    std::uint32_t index;  // of the parent, or of the server
+    Component component;  // of a parent
+    std::optional<Lack> lack;
+    Unit unit;
+  };
+  /// What one pass of decide() gives and takes; told to the holders at its end.
+  struct Decisions {
+    struct Grant {
+      ServerHolder* holder;
+      HostId server, instead_of;
+    };
+    std::vector<Grant> grants;
+    std::vector<std::pair<ServerHolder*, HostId>> preempted;
   };
   static bool is_later(const Return& a, const Return& b);
 
-  std::vector<HostId> servers_of(Component component, std::uint32_t unit) const;
+  // Failures and what they leave behind.
   void strike_idle(HostId server, const Failure& failure);
-  void set_state(HostId server, State state);
-  void change_leaf_faults(HostId server, int change);
-  Account account_of(const Server& server) const;
-  void settle(Server& server);
+  void mark(HostId server, const Failure& failure);
+  bool is_repeat(HostId server);
+  void change_lack(HostId server, Lack lack, int change);
+  void feed_returned(HostId server);
+  bool must_go_down(HostId server) const;
   void go_down(HostId server);
+  void admit(HostId server);
+  void repaired(HostId server, sim::EventIndex last);
   void come_back(HostId server);
-  void report(sim::KindId kind, HostId server, sim::Phase phase);
   void schedule_return(const Return& entry);
   void do_returns();
+  void do_return(const Return& entry);
+
+  // States and their time.
+  Account account_of(const Server& server) const;
+  bool is_idle(const Server& server) const;
+  void settle(Server& server);
+  void set_state(HostId server, State state);
+  void become_idle(HostId server);
+  sim::EventIndex report(sim::KindId kind, HostId server, sim::Phase phase, double value = 0);
+
+  // Requests.
   void decide();
-  bool grant(const Request& request);
-  void hand_over(ServerHolder& holder, HostId server, HostId instead_of);
+  bool serve_replacement(Request& request, Decisions& decisions);
+  bool serve_gang(Request& request, Decisions& decisions);
+  void give(Request& request, HostId server, Decisions& decisions);
+  void reserve(Request& request, HostId server, Duration ready_in);
+  void preempt_for(Request& request, std::int64_t missing, Decisions& decisions);
+  void forget_promises(Request& request);
+  void drop_promise(HostId server);
+  Request* request_of(const Server& server);
+  int distance(HostId a, HostId b) const;
   HostId nearest_to(HostId leaving) const;
 
   sim::Engine& engine_;
   sim::Recorder& recorder_;
   PoolShape shape_;
+  RepairShop shop_;
   UnitCounts counts_;
   FailureClocks* clocks_ = nullptr;
   std::vector<Server> servers_;
   std::vector<std::vector<HostId>> leaf_servers_;
   std::set<HostId> spare_;
   std::set<HostId> unallocated_;
+  std::set<HostId> returned_;  // in this instant: the lowest of them become spares
   std::int64_t down_ = 0;
   std::int64_t held_ = 0;
+  std::int64_t reserved_ = 0;
+  std::map<std::size_t, std::pair<ServerHolder*, std::int64_t>> holders_;  // and their servers
   std::map<HostId, Damage> damage_;
+  std::map<HostId, std::vector<Outage>> outages_;  // planned, of parents; begin when it is let go
+  std::map<HostId, std::vector<Time>> history_;    // failures that count for the exclusion
+  std::int64_t excluded_ = 0;
   std::vector<Return> returns_;  // heap, earliest first
+  std::uint64_t requests_ = 0;
   std::deque<Request> replacements_;
   std::deque<Request> gangs_;
   Ledger ledger_;
   sim::Signal available_{"a server is free"};
+  sim::Stream return_luck_;
   sim::Timer return_timer_;
   sim::Timer decide_timer_;
   sim::KindId went_down_, came_back_;

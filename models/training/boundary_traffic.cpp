@@ -138,7 +138,12 @@ const BoundaryTimes& BoundaryTraffic::times(std::span<const topologies::HostId> 
     known_.clear();
     scale_up_efficiency_ = now;
   }
-  std::vector<std::uint32_t> key{std::uint32_t(from_stage), std::uint32_t(to_stage)};
+  if (background_ != links_.background()) {  // times with nobody else there are kept
+    std::erase_if(known_, [](const auto& entry) { return entry.first.front() != 0; });
+    background_ = links_.background();
+  }
+  std::vector<std::uint32_t> key{background_ == 0 ? 0u : 1u, std::uint32_t(from_stage),
+                                 std::uint32_t(to_stage)};
   for (const int stage : {from_stage, to_stage})
     for (const int server : servers_of_stage_[std::size_t(stage)])
       key.push_back(std::uint32_t(servers[std::size_t(server)].index()));

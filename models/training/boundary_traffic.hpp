@@ -70,6 +70,15 @@ class BoundaryTraffic {
           f(link, gpu_of(servers, replica, 0, from_stage), gpu_of(servers, replica, 0, to_stage),
             weight * bytes_per_rank_ / router_.flows_of_pair() * transfers);
   }
+  /// What all replicas together put on links: f(link, number of flows).
+  template <class F>
+  void for_each_load(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
+                     F&& f) {
+    for (int replica = 0; replica < replicas(); ++replica)
+      for (const auto& [link, weight] : pair(servers, replica, from_stage, to_stage).loads)
+        f(link, weight);
+  }
+  double bytes_of_flow() const { return bytes_per_rank_ / router_.flows_of_pair(); }
   bool uses(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
             const std::vector<bool>& links);
 
@@ -112,10 +121,12 @@ class BoundaryTraffic {
   double bytes_per_rank_;
   int tensor_stride_;
   double scale_up_efficiency_ = 0;  // of the known times
+  std::uint64_t background_ = 0;    // beside which those with somebody else there were found
   bool spans_servers_ = false;      // some tensor-parallel group does
   std::vector<int> first_ranks_;    // of tensor coordinate 0, [stage * replicas + replica]
   std::vector<std::vector<int>> servers_of_stage_;
-  std::map<std::vector<std::uint32_t>, BoundaryTimes> known_;  // by stages and servers at both ends
+  // By whether somebody else was there, stages and servers at both ends.
+  std::map<std::vector<std::uint32_t>, BoundaryTimes> known_;
   std::map<PairKey, Pair> pairs_;
 };
 

@@ -147,10 +147,10 @@ bool DataTraffic::place(std::span<const topologies::HostId> servers) {
       connected &= ring.connected;
     }
   }
-  // Calibration changes what links achieve.
-  if (is_new || scale_up_efficiency_ != server_.gpu.calibration.scale_up_efficiency)
+  // Calibration changes what links achieve, and others on them do.
+  if (is_new || scale_up_efficiency_ != server_.gpu.calibration.scale_up_efficiency ||
+      background_ != links_.background())
     fabric_.reset();
-  if (connected && !fabric_) make_solver();
   return connected;
 }
 
@@ -160,7 +160,10 @@ void DataTraffic::make_solver() {
     for (const Ring& ring : kind.rings) loads.push_back(kind.size < 2 ? nullptr : &ring.loads);
   fabric_ = std::make_unique<FabricSolver>(router_, server_, links_);
   scale_up_efficiency_ = server_.gpu.calibration.scale_up_efficiency;
-  const std::vector<FabricSolver::Added> added = fabric_->add_together(loads);
+  background_ = links_.background();
+  // Of one stage one collective at a time, of whatever kind: the kinds are never all there.
+  const std::vector<FabricSolver::Added> added =
+      fabric_->add_together(loads, servers_of_stage_.size());
   auto next = added.begin();
   for (Kind& kind : kinds_) {
     kind.moved.assign(next, next + std::ptrdiff_t(kind.rings.size()));
@@ -179,6 +182,7 @@ void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) {
     double settled_s = 0;
     const FabricSolver::Added* moving = nullptr;
   };
+  if (!fabric_) make_solver();
   const std::size_t n = stages.size();
   std::vector<State> state(n);
   const auto is_waiting = [&](std::size_t s) {
@@ -240,9 +244,10 @@ void DataTraffic::play(std::vector<std::vector<StageCollective>>& stages) {
 }
 
 std::vector<double> DataTraffic::steady_s(double bytes, RingKind ring) {
-  const std::vector<FabricSolver::Added>& moved = of(ring).moved;
   std::vector<double> seconds(servers_of_stage_.size(), 0.0);
   if (size(ring) < 2) return seconds;
+  if (!fabric_) make_solver();
+  const std::vector<FabricSolver::Added>& moved = of(ring).moved;
   MaxMin& solver = fabric_->solver();
   for (const FabricSolver::Added& variable : moved)
     solver.set_capacity(variable.own, variable.own_Bps);

@@ -112,6 +112,8 @@ class DataTraffic {
           router_.fabric().gpu(servers[std::size_t(edge.to)], std::size_t(c.to)),
           per_connection * c.weight);
   }
+  /// What every flow of a collective of `bytes` moves.
+  double bytes_of_flow(double bytes, int stage, RingKind ring) const;
   bool uses(const std::vector<bool>& links) const;
   /// The first pair of GPUs without a path, after place() said that there is one.
   std::optional<std::pair<topologies::GpuId, topologies::GpuId>> cut_pair() const;
@@ -120,6 +122,8 @@ class DataTraffic {
   /// rate.
   void forget(const std::vector<bool>& links);
   void clear();
+  /// The next play begins with a new solver, whose last bits owe nothing to earlier plays.
+  void solve_afresh() { fabric_.reset(); }
 
  private:
   /// All connections from one server to another in the rings of a stage and kind; stages and kinds
@@ -165,7 +169,6 @@ class DataTraffic {
   }
   const Edge& edge(const EdgeKey& key);
   Ring make_ring(const RingLayout& layout, std::span<const topologies::HostId> servers);
-  double bytes_of_flow(double bytes, int stage, RingKind ring) const;
   Call call(int stage, RingKind ring, double bytes) const;
   /// One variable for each kind and stage, all standing still.
   void make_solver();
@@ -176,6 +179,7 @@ class DataTraffic {
   double data_rate_ = 1;
   LinkConstants scale_up_;          // without what is calibrated
   double scale_up_efficiency_ = 0;  // of the present solver
+  std::uint64_t background_ = 0;    // beside which it was made
   RingShapes shapes_;
   std::vector<std::vector<int>> servers_of_stage_;
   std::array<Kind, ring_kinds> kinds_;

@@ -232,14 +232,15 @@ bool GroupTraffic::place(std::span<const HostId> servers) {
     Traffic& traffic = traffic_[std::size_t(pattern)];
     for (Stage& stage : traffic.stages)
       for (Group& group : stage.groups) {
-        if (put(pattern, group, servers)) traffic.is_solved = false;
+        if (put(pattern, group, servers)) traffic.is_solved = traffic.is_added_up = false;
         connected &= !group.cut.has_value();
       }
   }
   if (!connected) return false;
   bool is_new = false;
   for (const GroupPattern pattern : group_patterns)
-    if (!of(pattern).stages.empty() && !of(pattern).is_solved) {
+    if (!of(pattern).stages.empty() &&
+        (!of(pattern).is_solved || of(pattern).background != links_.background())) {
       solve(pattern);
       is_new = true;
     }
@@ -251,15 +252,18 @@ void GroupTraffic::solve(GroupPattern pattern) {
   Traffic& traffic = traffic_[std::size_t(pattern)];
   std::vector<const LinkLoads*> variables;
   for (Stage& stage : traffic.stages) {
-    stage.loads = links_.collect([&](auto&& add) {
+    if (!traffic.is_added_up) {
+      stage.loads = links_.collect([&](auto&& add) {
+        for (const Group& group : stage.groups)
+          for (const auto& [link, weight] : group.loads) add(link, weight);
+      });
+      stage.path_latency_s = 0;
       for (const Group& group : stage.groups)
-        for (const auto& [link, weight] : group.loads) add(link, weight);
-    });
-    stage.path_latency_s = 0;
-    for (const Group& group : stage.groups)
-      stage.path_latency_s = std::max(stage.path_latency_s, group.path_latency_s);
+        stage.path_latency_s = std::max(stage.path_latency_s, group.path_latency_s);
+    }
     variables.push_back(stage.loads.empty() ? nullptr : &stage.loads);
   }
+  traffic.is_added_up = true;
   FabricSolver fabric(router_, server_, links_);
   const std::vector<FabricSolver::Added> added = fabric.add_together(variables);
   fabric.solver().solve();
@@ -267,6 +271,7 @@ void GroupTraffic::solve(GroupPattern pattern) {
     traffic.stages[s].rate_Bps =
         variables[s] ? fabric.solver().rate(added[s].var) * router_.flows_of_pair() : 0.0;
   traffic.is_solved = true;
+  traffic.background = links_.background();
 }
 
 bool GroupTraffic::uses_fabric(GroupPattern pattern) const {

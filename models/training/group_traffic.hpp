@@ -86,6 +86,8 @@ class GroupTraffic {
   void for_each_user(GroupPattern pattern, int stage, double bytes, const std::vector<bool>& links,
                      const User& f) const;
 
+  /// What every flow of such an operation moves.
+  double bytes_of_flow(GroupPattern pattern, double bytes) const;
   bool uses(const std::vector<bool>& links) const;
   /// The first pair of GPUs without a path, after place() said that there is one.
   std::optional<std::pair<topologies::GpuId, topologies::GpuId>> cut_pair() const;
@@ -118,7 +120,9 @@ class GroupTraffic {
   };
   struct Traffic {
     std::vector<Stage> stages;  // empty: no group spans servers, or the plan has no such traffic
+    bool is_added_up = false;   // loads of the stages
     bool is_solved = false;
+    std::uint64_t background = 0;  // beside which
   };
   using Connect = std::function<void(topologies::GpuId from, topologies::GpuId to,
                                      std::uint64_t label, double weight)>;
@@ -132,7 +136,6 @@ class GroupTraffic {
   /// Bus bandwidth of a ring, or rate of a rank's adapter, with nobody else on the fabric.
   double alone_Bps(GroupPattern pattern, int servers) const;
   int size(GroupPattern pattern) const;
-  double bytes_of_flow(GroupPattern pattern, double bytes) const;
 
   void make_costs();
   GroupCosts ring_costs(GroupPattern pattern, int stage);

@@ -1,57 +1,49 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/scheduling/fabric_faults.hpp"
 #include "models/scheduling/servers.hpp"
-#include "models/storage/store.hpp"
-#include "models/training/checkpoints.hpp"
+#include "models/storage/data_feed.hpp"
+#include "models/training/job_records.hpp"
 #include "models/training/job_spec.hpp"
 #include "models/training/ledger.hpp"
 #include "models/training/progress.hpp"
+#include "models/training/saves.hpp"
 #include "models/training/step_source.hpp"
 #include "sim/engine.hpp"
+#include "sim/random.hpp"
 #include "sim/recorder.hpp"
 #include "sim/timer.hpp"
-#include "sim/waiting.hpp"
 
 /// The life of one training job, told by Job::life() in job.cpp:
 ///
 ///     queued -> starting -> [loading] -> training <-> saving -> done
-///                  ^                        |  a crash or hang, or a slow member is found
-///                  +-- [waiting] <- [replacing] <- detecting
+///                  ^                        |  a crash or hang, or what was wrong is found
+///                  +-- [waiting] <- [replacing] <- [diagnosing] <- detecting
 ///
 /// When the fabric fails it stands still until routing has converged (rerouting), or, with no path
-/// left, until the fabric is repaired (cut_off).
+/// left, until the fabric is repaired or its watchdog gives up (cut_off). A server that must leave
+/// in peace (maintenance, preemption) leaves after the step under way and a save; so does a job
+/// that grows back. An elastic job that misses servers goes on with fewer replicas.
 ///
 /// While it trains, progress is linear (progress.hpp), so an undisturbed stretch between two saves
-/// is one event however many steps it has. What a failure costs: the steps since the last complete
-/// checkpoint (lost_work), the time until somebody knows (detection), replacement, start-up and
-/// load (restart), and the wait for servers.
+/// is one event however many steps it has. What a failure costs: the steps since the newest copy
+/// that survives it (lost_work), the time until somebody knows (detection), diagnosis, replacement,
+/// start-up and load (restart), and the wait for servers.
 ///
-///     Job job(engine, recorder, pool, &store, steps, {.name = "llm70b", .spec = spec,
+///     Job job(engine, recorder, pool, {{"pfs", {&store}}}, steps, {.name = "llm70b", .spec = spec,
 ///     .checkpoint_size = 980_GB}); engine.run_until(end); job.close(); job.stats().goodput; //
 ///     definitions: docs/models/ledger.md; the model: docs/models/job.md
 namespace trainyard::models {
-
-enum class JobState : std::uint8_t {
-  queued,
-  starting,
-  loading,
-  training,
-  saving,
-  detecting,
-  replacing,
-  waiting,
-  rerouting,
-  cut_off,
-  done
-};
-std::string_view name_of(JobState state);
 
 struct JobSetup {
   std::string name;
@@ -62,61 +54,23 @@ struct JobSetup {
   bool every_step = false;  // one engine event a step, each asking for its profile: the slow twin
 };
 
-/// A stretch of the job's life in one state under one profile.
-struct SegmentRow {
-  Time start, end;
-  JobState state = JobState::queued;
-  std::uint32_t profile = 0;  // of Job::profiles(), when training
-  std::int64_t steps = 0;     // completed in it, whatever became of them later
-  std::int64_t servers = 0;   // held at its end
-};
-
-/// A failure that struck servers of the job.
-struct InterruptionRow {
-  Time when;
-  const FailureClass* cls = nullptr;
-  topologies::HostId server;  // the first of `servers`
-  std::int64_t servers = 1;
-  std::optional<Time> found;    // somebody knows
-  std::optional<Time> resumed;  // training goes on without it
-  std::int64_t lost_steps = 0;  // made void by it
-  Duration lost_time{};         // time of the job spent in them, and in the step under way
-  sim::EventIndex event;
-};
-
-struct JobStats {
-  std::string state;     // "running", "done", "waiting: ...", "stalled: ..."
-  Duration queued{};     // submission to first start
-  Duration wall{};       // first start to end
-  Duration step_time{};  // spent in steps that were kept
-  Duration lost_time{};  // spent in steps that were not
-  std::int64_t steps_kept = 0;
-  double step_s = 0;                                       // mean of the complete kept steps
-  double tokens = 0, model_flops = 0, hardware_flops = 0;  // of complete kept steps
-  double goodput = 0;                                      // step_time / wall
-  double ettr = 0;                                         // step_time / (queued + wall)
-  std::int64_t interruptions = 0;
-  double mtbi_s = 0;  // wall / interruptions; 0 if none
-  std::map<std::string, std::int64_t> interruptions_by_class;
-  std::int64_t checkpoints = 0;  // complete
-  std::int64_t saves_lost = 0;   // interrupted
-  std::int64_t saves_late = 0;   // waited for the one before them: saves pile up
-  std::int64_t reroutes = 0;     // times that traffic of the job moved to other paths
-  std::int64_t cuts = 0;         // times that it had no path
-  std::string last_cut;          // who had none the last time, and which failed links cut it
-};
-
-class Job final : public ServerHolder, public FabricUser {
+class Job final : public ServerHolder, public FabricUser, private Saves::Client {
  public:
-  /// `store` may be null if the job never saves.
-  Job(sim::Engine& engine, sim::Recorder& recorder, ServerPool& pool, SharedStore* store,
-      StepSource& steps, JobSetup setup);
+  /// `feed` may be null: batches are always there.
+  Job(sim::Engine& engine, sim::Recorder& recorder, ServerPool& pool, const StoreShelf& stores,
+      StepSource& steps, JobSetup setup, std::unique_ptr<DataFeed> feed = nullptr,
+      StoreAccess data_store = {});
   ~Job() override;
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
   std::size_t number() const override { return setup_.number; }
+  int priority() const override { return setup_.spec.priority; }
+  bool is_preemptible() const override { return setup_.spec.preemptible; }
   void on_strike(const Strike& strike) override;
+  void on_warning(const Failure& failure, std::span<const topologies::HostId> servers,
+                  Time strikes_at) override;
+  void on_preempted(topologies::HostId server) override;
   void on_granted(topologies::HostId server, topologies::HostId instead_of) override;
   void on_links_changed(const LinksChanged& change) override;
 
@@ -130,16 +84,20 @@ class Job final : public ServerHolder, public FabricUser {
   JobState state() const { return state_; }
   std::int64_t servers_needed() const { return servers_needed_; }
   std::int64_t servers_held() const { return held_; }
+  /// Fewer than it holds while it is shrunk, or waits.
+  std::int64_t servers_training() const { return std::min(active_, held_); }
   const std::vector<topologies::HostId>& servers() const { return placement_.servers; }
-  Placement placement() const;
+  /// Of the servers that train: those of whole replicas, if the job is shrunk.
+  Placement placement() const override;
   const Progress& progress() const { return progress_; }
 
   /// Of all time this job held GPUs; with the kept work only after close().
   const Ledger& ledger() const { return ledger_; }
   JobStats stats() const;
   const std::vector<SegmentRow>& segments() const { return segments_; }
-  const std::vector<CheckpointRow>& checkpoints() const { return checkpoints_; }
+  const std::vector<CheckpointRow>& checkpoints() const { return saves_.rows(); }
   const std::vector<InterruptionRow>& interruptions() const { return interruptions_; }
+  const std::vector<DataWaitRow>& data_waits() const { return data_waits_; }
   /// In the order of their first use.
   const std::vector<const StepProfile*>& profiles() const { return profiles_; }
   /// The one in use, or used last; null before the first step.
@@ -153,43 +111,89 @@ class Job final : public ServerHolder, public FabricUser {
     topologies::HostId left;
     std::size_t rank;
   };
-  /// A failure that still acts on the job.
+  /// Something that still acts on the job.
   struct Fault {
-    std::size_t row;  // of interruptions_
-    std::uint32_t unit;
-    Time found_at;
+    std::size_t row = 0;  // of interruptions_
+    std::uint32_t unit = 0;
+    Time found_at{};
     std::vector<topologies::HostId> servers;
-    const FailureClassSpec* spec;
+    Effect effect = Effect::crash;
+    Component component = Component::server;
+    double speed = 1.0;
+    bool replaces = true;
+    bool loses_power = false;
+    Duration detection{};
+    Time corrupt_since{};
+    bool is_missed =
+        false;  // the diagnosis did not find it: it strikes again when training goes on
+    bool is_peaceful() const { return effect == Effect::maintenance; }
+    bool stops_at_once() const { return effect == Effect::crash || effect == Effect::hang; }
   };
+  enum class Why { done, leaves, regrows };
 
-  // The story.
+  // The story: job.cpp.
   sim::Process life();
   sim::Process gang();
   sim::Process run();
+  void begin_training();
   sim::Process train_until_due();
-  sim::Process save();
-  sim::Process drain();
+  sim::Process stand_until_back();
   sim::Process detection();
+  sim::Process diagnosis();
   sim::Process replacement();
+  sim::Process wait_for_servers();
+  sim::Process watch_feed();
   void finish();
 
-  // Its parts.
+  // What happens to it: job_events.cpp.
+  std::int64_t active_servers() const override { return active_; }
+  void bring_up_to_date() override { settle(); }
+  void on_save_complete() override { pace_.notify_all(); }
+  void on_flows_changed() override { refresh_profile(); }
+  void on_bad_save(Time taken) override;
+  bool is_plugged() const override { return !is_blocked_; }
+  sim::Signal& paths_changed() override { return paths_changed_; }
+  bool is_corrupt(Time taken) const override;
+  void add_fault(const Strike& strike);
+  void add_leave(topologies::HostId server, const std::string& why, Effect effect);
+  void give_up_cut_off_servers();
+  void arm_found_timer();
+  bool must_stop() const;
+  bool must_leave() const;
+  bool wants_to_regrow() const;
+  bool is_on_fabric() const;
+  bool somebody_leaves() const;
+  Time earliest_found() const;
+  void stop_work();
+  void restore();
+  bool stays_unseen(const Fault& fault) const;
+  void let_go_of_struck();
+  void let_go_of_idle();
+  bool let_go(topologies::HostId server);
+  void lose_copies_of(topologies::HostId server, bool only_memory);
+  void note_resumed();
+  std::vector<std::uint32_t> parents_of_ranks(Component component) const;
+
+  // Its parts: job_parts.cpp.
   void enter(JobState state);
   void settle();
   void open_segment();
   void close_segment();
   bool use_profile();
-  void stand_cut_off(const StepProfile& profile);
+  bool is_unplugged() const;
+  void note_link_changes(const LinksChanged& change);
+  void tell_link_changes();
+  void stand_cut_off();
+  const StepProfile& with_data_wait(const StepProfile& profile);
+  void note_data_wait(double share = 0);
   std::int64_t steps_to_go() const;
   bool is_done() const;
-  bool must_stop() const;
-  bool somebody_leaves() const;
-  Time earliest_found() const;
-  void lose_work();
-  void let_go_of_struck();
-  void complete_save();
-  void note_resumed();
   bool can_start() const;
+  Duration start_up() const;
+  /// Sets how many servers train: all, or those of the replicas that are whole.
+  void take_size(std::int64_t replicas_now);
+  std::int64_t replicas() const;
+  std::int64_t whole_replicas() const;
   std::string state_text() const;
   /// Into the log, as the consequence of what was reported before; the next one is the consequence
   /// of this.
@@ -199,54 +203,72 @@ class Job final : public ServerHolder, public FabricUser {
 
   sim::Engine& engine_;
   ServerPool& pool_;
-  SharedStore* store_;
   StepSource& steps_;
   sim::Recorder& recorder_;
   JobSetup setup_;
   std::int64_t servers_needed_;
   std::int64_t gpus_per_server_;
-  Duration stall_;
 
   JobState state_ = JobState::queued;
   Time since_;           // what came before is in the ledger
   Placement placement_;  // by rank; an invalid server is missing
   std::vector<Vacancy> vacancies_;
   std::int64_t held_ = 0;
+  std::vector<topologies::HostId> training_on_;  // those that train, in rank order
+  std::int64_t active_ = 0;                      // how many
+  std::int64_t active_gpus_ = 0;                 // GPUs that train
   Progress progress_;
+  Saves saves_;
+  std::unique_ptr<DataFeed> feed_;
+  StoreAccess data_store_;
   Ledger ledger_;
   bool is_profile_stale_ = true;
+  bool is_in_training_ = false;  // as the pool knows it
+  bool is_waiting_for_data_ = false;
+  double seconds_per_step_without_store_ = 0;
   std::uint32_t profile_ = 0;  // of profiles_
   std::vector<const StepProfile*> profiles_;
+  std::map<std::pair<const StepProfile*, Duration>, std::unique_ptr<StepProfile>> waiting_profiles_;
   std::vector<Fault> faults_;
   std::vector<std::size_t>
       unresumed_;  // interruptions that are dealt with, but training does not go on yet
-  bool is_draining_ = false;
+  std::optional<std::size_t> guilty_;  // the interruption whose recovery is under way
+  bool is_restore_pending_ = false;
+  std::optional<Time> warned_until_;  // a failure is announced for then
+  Why why_ended_ = Why::done;
+  std::optional<Time> all_back_since_;  // servers of a shrunk job
+  bool servers_changed_ = true;         // since the last start
+  std::uint64_t diagnoses_ = 0;
   Time converged_at_{};     // traffic stands still until then
   std::string cut_off_by_;  // while there is no path
-  std::string last_cut_;
+  /// A server that trains has an adapter without a link, so there is no step: what happens to links
+  /// meanwhile is told to the step afterwards, and a flap, which leaves nothing behind, never.
+  bool is_blocked_ = false;
+  std::set<topologies::LinkId> lost_links_;  // while it is blocked, and not back
+  std::vector<topologies::LinkId> other_changes_;
   bool is_cut_for_good_ = false;
-  std::int64_t reroutes_ = 0;
-  std::int64_t cuts_ = 0;
   std::optional<Time> first_start_;
   std::optional<Time> ended_;
-  Duration lost_time_{};
   Duration kept_in_steps_{};  // step_time without the step under way at the end
+  JobStats counted_;          // what is counted as it happens
 
   std::vector<SegmentRow> segments_;
   std::int64_t steps_at_segment_start_ = 0;
-  std::vector<CheckpointRow> checkpoints_;
   std::vector<InterruptionRow> interruptions_;
+  std::vector<DataWaitRow> data_waits_;
 
-  sim::Signal stopped_;     // life(): something is broken, or was found
-  sim::Signal pace_;        // train_until_due(): plan again
-  sim::Signal complete_;    // all servers are there
-  sim::Timer found_timer_;  // a slow member is found
-  sim::ProcessHandle life_, run_, drain_;
+  sim::Signal stopped_;        // life(): something is broken, or was found
+  sim::Signal pace_;           // train_until_due(): plan again
+  sim::Signal complete_;       // all servers are there
+  sim::Signal paths_changed_;  // Saves: something happened to links
+  sim::Timer found_timer_;     // a slow or corrupting member is found
+  sim::Timer regrow_timer_;
+  sim::ProcessHandle life_, run_, feed_watch_;
 
   sim::SubjectId subject_;
   sim::EventIndex cause_;  // of what happens next
-  sim::KindId placed_, interrupted_, found_, let_go_, starting_, resumed_, save_began_,
-      save_complete_, save_lost_, done_, reroute_, cut_;
+  sim::KindId placed_, interrupted_, found_, missed_, let_go_, starting_, restored_, resumed_,
+      done_, reroute_, cut_, gave_up_, warned_, leaving_, shrunk_, grown_, data_wait_;
 };
 
 }  // namespace trainyard::models

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "models/storage/data_spec.hpp"
+#include "models/training/checkpoint_spec.hpp"
 #include "models/training/parallel_spec.hpp"
 #include "models/training/transformer_spec.hpp"
 #include "sim/describe.hpp"
@@ -12,59 +14,56 @@
 
 namespace trainyard::models {
 
-enum class SaveMode { synchronous, asynchronous };
-
-/// How a job saves. Synchronous: training stops until the store has everything. Asynchronous:
-/// training stops for `stall` (device-to-host copy), the rest drains behind it; the checkpoint
-/// counts when the drain is complete.
-struct CheckpointSpec {
-  bool enabled = true;
-  Duration interval = std::chrono::hours(1);  // training time between saves
-  SaveMode mode = SaveMode::asynchronous;
-  std::string store;                    // name under storage
-  std::optional<Bytes> size;            // default: from the model (bytes_per_parameter)
-  double bytes_per_parameter = 14;      // 2 BF16 weights + 12 FP32 master weights and Adam moments
-  std::optional<Duration> stall;        // asynchronous; default: GPU state / host_copy_rate
-  BytesPerSecond host_copy_rate{10e9};  // device to host, per GPU
-};
-
-template <class Visitor>
-void describe(Visitor& v, CheckpointSpec& s) {
-  v.optional("enabled", s.enabled, "false: never saves; a failure loses everything");
-  v.optional("interval", s.interval, "training time between saves", above(0));
-  v.optional("mode", s.mode,
-             "synchronous: training stops for the whole save; asynchronous: for the copy to host "
-             "memory only");
-  v.optional("store", s.store, "store that holds the checkpoints, by its name under storage");
-  v.optional("size", s.size, "bytes of one checkpoint; default: parameters * bytes_per_parameter",
-             above(0));
-  v.optional("bytes_per_parameter", s.bytes_per_parameter,
-             "weights and optimizer state in a checkpoint, bytes per parameter", above(0));
-  v.optional("stall", s.stall,
-             "asynchronous: how long training stops; default: bytes per GPU / host_copy_rate",
-             at_least(0));
-  v.optional("host_copy_rate", s.host_copy_rate, "device to host copy of one GPU", above(0));
-  v.check(!s.enabled || !s.store.empty(), "store",
-          "name a store under storage, or set enabled to false");
-  v.check(s.mode == SaveMode::asynchronous || !s.stall, "stall",
-          "only an asynchronous save has a stall; remove it or set mode to \"asynchronous\"");
-}
-
 /// What happens between detection and the first new step.
 struct RestartSpec {
   Duration replace = std::chrono::seconds(60);  // diagnose, evict, swap in a warm spare
   Duration start_up =
-      std::chrono::seconds(300);  // scheduler, containers, communicators, first compilation
-  bool load = true;               // read the newest checkpoint from the store
+      std::chrono::seconds(300);          // scheduler, containers, communicators, first compilation
+  bool load = true;                       // read the newest checkpoint
+  Duration start_up_per_1000_gpus{};      // added to start_up
+  std::optional<Duration> in_place = {};  // instead of start_up, if the servers stay the same
+  DelaySpec diagnosis{};                  // before anybody is replaced
+  double misdiagnosis =
+      0;  // share of diagnoses that miss the broken server: it fails again at once
+  Duration watchdog = std::chrono::minutes(10);  // without a path for so long, the job stops and
+                                                 // lets servers off the network go
 };
 
 template <class Visitor>
 void describe(Visitor& v, RestartSpec& s) {
-  v.optional("replace", s.replace, "time to diagnose, evict and swap in a spare server",
-             at_least(0));
+  v.optional("replace", s.replace, "time to evict and swap in a spare server", at_least(0));
   v.optional("start_up", s.start_up, "time to start processes and communicators, without loading",
              at_least(0));
-  v.optional("load", s.load, "load the newest checkpoint from the store at a restart");
+  v.optional("load", s.load, "load the newest checkpoint at a restart");
+  v.optional("start_up_per_1000_gpus", s.start_up_per_1000_gpus,
+             "start-up that grows with the job: added to start_up", at_least(0));
+  v.optional("in_place", s.in_place, "start-up if no server changed; default: as start_up",
+             at_least(0));
+  v.optional("diagnosis", s.diagnosis, "time to find out which server is broken");
+  v.optional("misdiagnosis", s.misdiagnosis,
+             "share of diagnoses that miss the broken server, so that the job fails again",
+             between(0, 0.95));
+  v.optional("watchdog", s.watchdog,
+             "time without a network path after which the job stops and lets servers go", above(0));
+}
+
+/// Going on with fewer replicas when servers are missing.
+struct ElasticSpec {
+  bool enabled = false;
+  int min_data = 1;                                  // replicas below which it waits
+  Duration patience{};                               // wait so long for servers before shrinking
+  Duration regrow_after = std::chrono::minutes(10);  // servers must be at hand for so long
+};
+
+template <class Visitor>
+void describe(Visitor& v, ElasticSpec& s) {
+  v.optional("enabled", s.enabled,
+             "go on with fewer replicas (and sequences a step) when servers are missing");
+  v.optional("min_data", s.min_data, "replicas below which the job waits", at_least(1));
+  v.optional("patience", s.patience, "how long it waits for servers before it shrinks",
+             at_least(0));
+  v.optional("regrow_after", s.regrow_after,
+             "it grows back at the next save once servers are at hand for so long", at_least(0));
 }
 
 struct JobSpec {
@@ -81,6 +80,10 @@ struct JobSpec {
   std::optional<std::int64_t>
       steps;  // stop after these; default: runs to the end of the simulation
   std::optional<Duration> measured_step;  // a measured step of this job: scales compute to meet it
+  ElasticSpec elastic;
+  std::optional<DataSpec> data;  // none: batches are always there
+  int priority = 0;              // a higher job may take servers of preemptible lower ones
+  bool preemptible = false;
 };
 
 template <class Visitor>
@@ -98,15 +101,11 @@ void describe(Visitor& v, JobSpec& s) {
   v.optional("steps", s.steps, "stop after this many steps; default: run to the end", at_least(1));
   v.optional("measured_step", s.measured_step,
              "measured time of one step of this very job: compute is scaled to meet it", above(0));
+  v.optional("elastic", s.elastic, "going on with fewer replicas when servers are missing");
+  v.optional("data", s.data, "where batches come from; default: they are always there");
+  v.optional("priority", s.priority, "a higher job may take servers of preemptible lower ones");
+  v.optional("preemptible", s.preemptible,
+             "servers may be taken away for a job of higher priority");
 }
 
 }  // namespace trainyard::models
-
-namespace trainyard {
-template <>
-struct Names<models::SaveMode> {
-  static constexpr auto all =
-      names<models::SaveMode>({{models::SaveMode::synchronous, "synchronous"},
-                               {models::SaveMode::asynchronous, "asynchronous"}});
-};
-}  // namespace trainyard

@@ -4,6 +4,32 @@
 
 namespace trainyard::models {
 
+void LinkTable::set_background(std::vector<Background> background) {
+  for (const Background& b : background)
+    check(b.flow_Bps > 0 && b.flows.size() == slot_.size(),
+          "a background has a rate and a number of flows for every link", b.flow_Bps);
+  std::stable_sort(
+      background.begin(), background.end(),
+      [](const Background& a, const Background& b) { return a.flow_Bps < b.flow_Bps; });
+  if (background.empty() && background_.empty()) return;
+  background_ = std::move(background);
+  ++background_number_;
+}
+
+// Water-filling with one level: flows whose rate is below it have their rate, all others have it.
+double LinkTable::left_Bps(topologies::LinkId link, double capacity_Bps, double flows) const {
+  double left = capacity_Bps, sharing = flows;
+  for (const Background& b : background_) sharing += b.flows[link.index()];
+  for (const Background& b : background_) {
+    const double here = b.flows[link.index()];
+    if (here == 0) continue;
+    if (b.flow_Bps * sharing >= left) break;
+    left -= b.flow_Bps * here;
+    sharing -= here;
+  }
+  return sharing == flows ? left : left * flows / sharing;
+}
+
 topologies::GpuId relay_of(const topologies::Router& router, topologies::GpuId from,
                            topologies::GpuId to) {
   const topologies::Fabric& fabric = router.fabric();
@@ -31,13 +57,39 @@ double FabricSolver::capacity_Bps(topologies::LinkId link) const {
   return router_.state().capacity(link).value() * (inside ? scale_up_efficiency_ : nic_efficiency_);
 }
 
+namespace {
+
+/// On every numbered link, of those variables that run at once: what weighs most.
+template <class NumberOf>
+std::vector<double> most_flows(std::span<const LinkLoads* const> variables, std::size_t at_once,
+                               std::size_t links, NumberOf number_of) {
+  std::vector<double> most(links, 0.0), together(links, 0.0);
+  for (std::size_t first = 0; first < variables.size();) {
+    const std::size_t end =
+        at_once == 0 ? variables.size() : std::min(first + at_once, variables.size());
+    std::fill(together.begin(), together.end(), 0.0);
+    for (; first < end; ++first)
+      if (variables[first])
+        for (const auto& [link, weight] : *variables[first]) together[number_of(link)] += weight;
+    for (std::size_t l = 0; l < links; ++l) most[l] = std::max(most[l], together[l]);
+  }
+  return most;
+}
+
+}  // namespace
+
 std::vector<FabricSolver::Added> FabricSolver::add_together(
-    std::span<const LinkLoads* const> variables) {
+    std::span<const LinkLoads* const> variables, std::size_t at_once) {
   check(solver_.links() == 0, "all variables of a fabric's solver are added together");
   std::vector<Added> added(variables.size());
   table_.with_numbers(variables, [&](const std::vector<topologies::LinkId>& links, auto number_of) {
     std::vector<double> capacity(links.size());
     for (std::size_t l = 0; l < links.size(); ++l) capacity[l] = capacity_Bps(links[l]);
+    if (table_.background() != 0) {
+      const std::vector<double> flows = most_flows(variables, at_once, links.size(), number_of);
+      for (std::size_t l = 0; l < links.size(); ++l)
+        capacity[l] = table_.left_Bps(links[l], capacity[l], flows[l]);
+    }
     // No rate can pass the share of the most loaded link of its own: limit = min C/w. A link that
     // can carry all its users at their limits never binds and is left out; the set of possible
     // rates is the same without it, and with it the max-min rates.

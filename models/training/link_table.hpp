@@ -18,8 +18,16 @@ namespace trainyard::models {
 /// Weight on each link of one variable, in the order in which links were first met.
 using LinkLoads = std::vector<std::pair<topologies::LinkId, double>>;
 
+/// Flows of somebody else beside the step, each with this rate unless its fair share of a link is
+/// less (docs/models/store-traffic.md). Other servers' flows are not coupled: every link is looked
+/// at by itself.
+struct Background {
+  double flow_Bps = 0;
+  std::vector<double> flows;  // on every link of the fabric
+};
+
 /// Adds loads by link without a map: one slot for every link of the fabric, cleared by the list of
-/// those in use.
+/// those in use. Knows who else is on the links.
 class LinkTable {
  public:
   explicit LinkTable(std::size_t links) : slot_(links, none) {}
@@ -62,10 +70,21 @@ class LinkTable {
     is_collecting_ = false;
   }
 
+  /// From now on these flows share the links. None: as if nobody did.
+  void set_background(std::vector<Background> background);
+  /// Which background this is: another number whenever another one was set, 0 without any. What was
+  /// solved beside one of them holds for that one.
+  std::uint64_t background() const { return background_.empty() ? 0 : background_number_; }
+  /// What is left of `capacity_Bps` for `flows` flows that want all they can get: all flows on the
+  /// link share it max-min, those of the background with their rates as caps.
+  double left_Bps(topologies::LinkId link, double capacity_Bps, double flows) const;
+
  private:
   static constexpr std::uint32_t none = 0xffffffffu;
   std::vector<std::uint32_t> slot_;
   bool is_collecting_ = false;
+  std::vector<Background> background_;  // the slowest flows first
+  std::uint64_t background_number_ = 0;
 };
 
 /// The GPU of the sender's server by whose adapter a connection leaves: the sender itself, or, if
@@ -115,8 +134,10 @@ class FabricSolver {
     double own_Bps = 0;
   };
   /// One variable for each; an empty place (null) gets none. Links that cannot bind are left out,
-  /// so the solver stays small. Once.
-  std::vector<Added> add_together(std::span<const LinkLoads* const> variables);
+  /// so the solver stays small. Of every link there is what the table's background leaves of it to
+  /// those that run together: `at_once` variables one after the other in the list (0: all). Once.
+  std::vector<Added> add_together(std::span<const LinkLoads* const> variables,
+                                  std::size_t at_once = 0);
   MaxMin& solver() { return solver_; }
 
  private:

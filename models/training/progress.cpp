@@ -17,6 +17,10 @@ void Work::add(const Work& other) {
   hardware_flops += other.hardware_flops;
 }
 
+Progress::Progress(std::int64_t gpus) : gpus_(gpus) {
+  check(gpus > 0, "a job has GPUs", gpus);
+}
+
 void Progress::set_profile(const StepProfile& profile) {
   check(profile.step > Duration::zero(), "a step takes time", profile.step.count());
   if (profile_ == nullptr || is_between_steps()) {
@@ -29,12 +33,19 @@ void Progress::set_profile(const StepProfile& profile) {
   profile_ = &profile;
 }
 
+void Progress::set_gpus(std::int64_t gpus) {
+  check(gpus > 0, "a job has GPUs", gpus);
+  gpus_ = gpus;
+}
+
 void Progress::advance(Duration d) {
   if (d == Duration::zero()) return;
   check(profile_ != nullptr && d > Duration::zero(), "training has a profile and goes forward",
         d.count());
-  pending_.ledger.add_steps(*profile_, gpus_, d);
-  pending_.time += d;
+  Work& now = boxes_.back().work;
+  now.ledger.add_steps(*profile_, gpus_, d);
+  now.time += d;
+  trained_ += d;
   if (d < left_) {
     left_ -= d;
     done_of_step_ += d;
@@ -42,14 +53,16 @@ void Progress::advance(Duration d) {
   }
   const Duration step = profile_->step;
   const Duration after_first = d - left_;
-  const std::int64_t more = after_first / step;
-  last_step_ = more > 0 ? step : done_of_step_ + left_;
+  const std::int64_t done = 1 + after_first / step;
+  last_step_ = done > 1 ? step : done_of_step_ + left_;
   done_of_step_ = after_first % step;
   left_ = step - done_of_step_;
-  pending_.steps += 1 + more;
-  pending_.tokens += double(1 + more) * profile_->tokens;
-  pending_.model_flops += double(1 + more) * profile_->model_flops;
-  pending_.hardware_flops += double(1 + more) * profile_->hardware_flops;
+  steps_ += done;
+  trained_steps_ += done;
+  now.steps += done;
+  now.tokens += double(done) * profile_->tokens;
+  now.model_flops += double(done) * profile_->model_flops;
+  now.hardware_flops += double(done) * profile_->hardware_flops;
 }
 
 Duration Progress::time_to(std::int64_t n) const {
@@ -60,37 +73,71 @@ Duration Progress::time_to(std::int64_t n) const {
                                                        : Duration(static_cast<std::int64_t>(t));
 }
 
-std::int64_t Progress::steps_to(Duration interval) const {
-  const Duration missing = interval - pending_.time;
-  if (is_between_steps() && missing <= Duration::zero() && pending_.steps > 0) return 0;
+std::int64_t Progress::steps_to(Duration missing) const {
+  if (is_between_steps() && missing <= Duration::zero()) return 0;
+  check(profile_ != nullptr, "training has a profile");
   if (missing <= left_) return 1;
   const std::int64_t step = profile_->step.count();
-  return 1 + ((missing - left_).count() + step - 1) / step;
+  const std::int64_t after_first = (missing - left_).count();
+  return 1 + after_first / step + (after_first % step > 0 ? 1 : 0);
 }
 
-void Progress::snapshot() {
+SnapshotId Progress::snapshot() {
   check(is_between_steps(), "a snapshot is taken between two steps", done_of_step_.count());
-  check(saving_.time == Duration::zero(), "one snapshot is saved at a time");
-  std::swap(saving_, pending_);
+  const SnapshotId id(snapshots_++);
+  boxes_.push_back({id, {}});
+  return id;
 }
 
-void Progress::keep() {
-  kept_.add(saving_);
-  saving_ = Work{};
+std::size_t Progress::box_since(SnapshotId snapshot) const {
+  const auto box =
+      std::lower_bound(boxes_.begin() + 1, boxes_.end(), snapshot,
+                       [](const Box& b, SnapshotId wanted) { return b.since < wanted; });
+  check(box != boxes_.end() && box->since == snapshot,
+        "a snapshot that is neither void nor forgotten", snapshot.index());
+  return static_cast<std::size_t>(box - boxes_.begin());
 }
 
-Work Progress::interrupt() {
-  Work lost = std::exchange(saving_, Work{});
-  lost.add(pending_);
-  pending_ = Work{};
+std::int64_t Progress::steps_at(SnapshotId snapshot) const {
+  const std::size_t end = box_since(snapshot);
+  std::int64_t steps = 0;
+  for (std::size_t i = 0; i < end; ++i) steps += boxes_[i].work.steps;
+  return steps;
+}
+
+Work Progress::restore(std::optional<SnapshotId> to) {
+  const std::size_t first = to ? box_since(*to) : 0;
+  Work lost;
+  for (std::size_t i = first; i < boxes_.size(); ++i) lost.add(boxes_[i].work);
+  boxes_.resize(first + 1);
+  boxes_.back().work = Work{};
+  steps_ -= lost.steps;
   done_of_step_ = Duration::zero();
   if (profile_ != nullptr) left_ = profile_->step;
   return lost;
 }
 
+void Progress::forget_before(SnapshotId oldest) {
+  const std::size_t end = box_since(oldest);
+  for (std::size_t i = 1; i < end; ++i) boxes_.front().work.add(boxes_[i].work);
+  boxes_.erase(boxes_.begin() + 1, boxes_.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
 void Progress::end() {
-  keep();
-  kept_.add(std::exchange(pending_, Work{}));
+  kept_ = total();
+  boxes_.assign(1, Box{});
+}
+
+Duration Progress::time() const {
+  Duration all = kept_.time;
+  for (const Box& box : boxes_) all += box.work.time;
+  return all;
+}
+
+Work Progress::total() const {
+  Work all = kept_;
+  for (const Box& box : boxes_) all.add(box.work);
+  return all;
 }
 
 }  // namespace trainyard::models

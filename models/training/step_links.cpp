@@ -41,14 +41,21 @@ bool StepModel::uses(const Placement& placement, std::span<const topologies::Lin
         boundaries_.uses(placement.servers, next, s, asked))
       return true;
   }
+  for (const StoreFlow& flow : store_flows_)
+    for (std::size_t i = 0; i < placement.servers.size(); ++i)
+      for (const auto& load :
+           store_.path(placement.servers[i], StoreTraffic::partner(i, flow.store), flow.is_write))
+        if (asked[load.first.index()]) return true;
   return false;
 }
 
 void StepModel::links_changed(std::span<const topologies::LinkId> links) {
+  standing_on_.clear();
   if (router_.kind() == topologies::RoutingKind::ugal) {  // all traffic finds a new balance
     boundaries_.clear();
     data_.clear();
     groups_.clear();
+    store_.clear();
     return;
   }
   std::vector<bool> changed(router_.fabric().links().size(), false);
@@ -56,6 +63,7 @@ void StepModel::links_changed(std::span<const topologies::LinkId> links) {
   boundaries_.forget(changed);
   data_.forget(changed);
   groups_.forget(changed);
+  store_.forget(changed);
 }
 
 /// Who has no path, and why; empty if all have one. Leaves the rings placed.
@@ -170,10 +178,13 @@ double StepModel::busiest_link_s(const std::vector<double>& bytes) const {
   return most_s;
 }
 
-void StepModel::find_busiest_links(const Placement& placement, const std::vector<double>& total,
+void StepModel::find_busiest_links(const Placement& placement, std::vector<double> total,
                                    StepProfile& profile) {
   const std::size_t links = total.size();
   const double step_s = to_seconds(profile.step);
+  for (const StoreLoad& store : store_loads_)
+    for (const auto& [link, flows] : store.flows)
+      total[link.index()] += flows * store.flow_Bps * step_s;
   std::vector<std::size_t> order;
   for (std::size_t l = 0; l < links; ++l)
     if (total[l] > 0) order.push_back(l);
@@ -245,6 +256,9 @@ void StepModel::name_users(const Placement& placement, std::vector<LinkUse>& use
           note(link, what).pairs.push_back({what, one, other, bytes});
         });
   });
+  for (const StoreLoad& store : store_loads_)
+    for (const auto& load : store.flows)
+      if (is_asked[load.first.index()]) note(load.first, store.what);
   for (LinkUse& use : uses) {
     std::stable_sort(use.pairs.begin(), use.pairs.end(),
                      [](const LinkUser& a, const LinkUser& b) { return a.bytes > b.bytes; });

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "models/compute/kernels.hpp"
 #include "models/training/transformer.hpp"
@@ -19,11 +20,17 @@ constexpr double share_of_link_bound = 0.4;
 // Waiting in a collective or polling: share of the board power limit (docs/models/step.md).
 constexpr double communicating_share = 0.36;
 
-/// The same on the busiest links.
-bool same_load(const StepProfile& a, const StepProfile& b) {
-  return std::equal(a.busiest_links.begin(), a.busiest_links.end(), b.busiest_links.begin(),
-                    b.busiest_links.end(), [](const LinkUse& x, const LinkUse& y) {
+/// The same step, with the same load on the busiest links.
+bool same_step(const StepProfile& a, const StepProfile& b) {
+  return a.step == b.step && a.parts == b.parts && a.cut_off == b.cut_off &&
+         std::equal(a.busiest_links.begin(), a.busiest_links.end(), b.busiest_links.begin(),
+                    b.busiest_links.end(),
+                    [](const LinkUse& x, const LinkUse& y) {
                       return x.link == y.link && x.bytes == y.bytes && x.capacity == y.capacity;
+                    }) &&
+         std::equal(a.power.begin(), a.power.end(), b.power.begin(), b.power.end(),
+                    [](const PowerPhase& x, const PowerPhase& y) {
+                      return x.duration == y.duration && x.power == y.power;
                     });
 }
 
@@ -86,6 +93,7 @@ StepModel::StepModel(const JobSpec& job, const ServerSpec& server, const topolog
       boundaries_(plan_, server_, router_, links_),
       data_(plan_, server_, router_, links_, job_.software.data_rate),
       groups_(plan_, server_, router_, links_),
+      store_(server_, router_, links_),
       pass_forward_s_(plan_.shares.size(), 0.0),
       pass_backward_s_(plan_.shares.size(), 0.0) {}
 
@@ -109,28 +117,54 @@ std::vector<std::uint32_t> StepModel::key(const Placement& placement) const {
 
 const StepProfile& StepModel::profile(const Placement& placement) {
   if (job_.measured_step && !is_calibrated_) meet_measured_step(placement);
+  if (profiles_.empty() && !store_flows_.empty()) profile_alone(placement);
+  // Links are looked at one by one where somebody will ask: as the job starts, and when the fabric
+  // is not as built or a store is on it.
+  const bool detailed = std::exchange(is_first_of_run_, false) || router_.state().is_changed() ||
+                        profiles_.empty() || !store_flows_.empty();
   std::vector<std::uint32_t> k = key(placement);
-  if (const auto found = profiles_.find(k); found != profiles_.end()) {
+  for (const StoreFlow& flow : store_flows_) add_to_key(k, flow);
+  if (const auto found = profiles_.find(k);
+      found != profiles_.end() && (found->second.is_detailed || !detailed)) {
     ++reused_;
-    return *found->second;
+    stand_on(placement);
+    return *found->second.profile;
   }
   ++computed_;
-  // Links are looked at one by one where somebody will ask: as the job starts, and when the fabric
-  // is not as built.
-  const bool detailed = profiles_.empty() || router_.state().is_changed();
-  auto made = std::make_shared<const StepProfile>(compute(placement, detailed));
-  if (router_.state().is_changed())  // a fault that the job does not feel gives the same step
+  place_store_flows(placement);
+  Known made{std::make_shared<const StepProfile>(compute(placement, detailed)), detailed};
+  links_.set_background({});
+  standing_on_ = placement.servers;
+  if (detailed)  // a fault that the job does not feel gives the same step
     for (const auto& [other, known] : profiles_)
-      if (known->step == made->step && known->parts == made->parts &&
-          known->cut_off == made->cut_off && same_load(*known, *made)) {
+      if (known.is_detailed && same_step(*known.profile, *made.profile)) {
         made = known;
         break;
       }
-  return *profiles_.emplace(std::move(k), std::move(made)).first->second;
+  return *profiles_.insert_or_assign(std::move(k), std::move(made)).first->second.profile;
+}
+
+void StepModel::begin_run(const Placement& first) {
+  check(!router_.state().is_changed(), "a run begins on the fabric as built");
+  set_store_flows({});
+  is_first_of_run_ = true;
+  if (!profiles_.empty()) return;
+  profile(first);  // decides what holds for all placements
+  is_first_of_run_ = true;
+}
+
+/// Finds the paths that a step on these servers uses, if its profile was known without: uses() will
+/// be asked.
+void StepModel::stand_on(const Placement& placement) {
+  if (standing_on_ == placement.servers) return;
+  bool is_for_good = false;
+  cut_off(placement, is_for_good);
+  standing_on_ = placement.servers;
 }
 
 StepProfile StepModel::compute(const Placement& placement, bool detailed) {
   StepProfile none;
+  data_.solve_afresh();  // no rounding from earlier steps
   none.cut_off = cut_off(placement, none.is_cut_for_good);
   if (!none.cut_off.empty()) return none;
   const Times t = times(placement);
@@ -139,18 +173,21 @@ StepProfile StepModel::compute(const Placement& placement, bool detailed) {
   const Times nominal = has_slow ? times({placement.servers, {}}) : t;
 
   // Transfers are played one boundary at a time and do not meet collectives; all together a link
-  // may need longer for its bytes than the play takes. Looked at where it was ever close.
+  // may need longer for its bytes than the play takes. Looked at where the first placement is close
+  // to that, on a changed fabric, and beside a store.
   std::vector<double> bytes;
   double link_s = 0;
   if (detailed || watches_links_) {
     bytes = link_bytes(placement);
     link_s = busiest_link_s(bytes);
-    watches_links_ |= link_s > share_of_link_bound * t.step_s;
+    if (links_.background() != 0) link_s = std::max(link_s, link_s_beside_store(placement));
+    if (profiles_.empty()) watches_links_ = link_s > share_of_link_bound * t.step_s;
   }
+  const bool may_bind = watches_links_ || router_.state().is_changed() || links_.background() != 0;
   const double played_s = t.step_s * jitter();
 
   StepProfile profile;
-  profile.step = seconds(std::max(played_s, link_s));
+  profile.step = seconds(may_bind ? std::max(played_s, link_s) : played_s);
   std::array<double, step_parts> parts{};
   const auto part = [&](StepPart p) -> double& { return parts[static_cast<std::size_t>(p)]; };
   part(StepPart::useful) = nominal.useful_s;
@@ -163,7 +200,7 @@ StepProfile StepModel::compute(const Placement& placement, bool detailed) {
   part(StepPart::exposed_dp) = nominal.exposed_dp_s;
   part(StepPart::exposed_pp) = nominal.exposed_pp_s;
   part(StepPart::slow) = played_s - nominal.step_s;
-  if (link_s > played_s) {
+  if (may_bind && link_s > played_s) {
     part(plan_.pipeline > 1 ? StepPart::exposed_pp : StepPart::exposed_dp) += link_s - played_s;
     profile.notes.push_back(
         "the step is as long as its busiest link needs for its bytes, longer than the play of "
@@ -188,7 +225,8 @@ StepProfile StepModel::compute(const Placement& placement, bool detailed) {
   profile.bounds.busiest_link_s = link_s;
   if (detailed) find_busiest_links(placement, bytes, profile);
   const double step_s = to_seconds(profile.step);
-  for (const double bound : {profile.bounds.compute_s, profile.bounds.pipeline_s, link_s})
+  for (const double bound :
+       {profile.bounds.compute_s, profile.bounds.pipeline_s, may_bind ? link_s : 0.0})
     check(step_s >= bound * (1 - 1e-9) - 1e-9, "a step is not shorter than its closed-form bounds",
           step_s, bound);
   if (compute_scale_ != 1.0)
@@ -260,6 +298,7 @@ double StepModel::step_s_of(const JobSpec& variant, const Placement& placement) 
   pass_backward_s_.assign(plan_.shares.size(), 0.0);
   for (std::vector<double>& bytes : group_bytes_) bytes.clear();
   profiles_.clear();
+  store_limits_.clear();
   plays_.clear();
   ready_times_.clear();
   return times(placement, Detail::total).step_s * jitter();
@@ -269,6 +308,7 @@ void StepModel::scale_compute(double factor) {
   compute_scale_ = factor;
   plays_.clear();
   profiles_.clear();
+  store_limits_.clear();
 }
 
 double StepModel::step_at_s(const Placement& placement, double compute_scale) {

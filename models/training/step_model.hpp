@@ -15,6 +15,7 @@
 #include "models/training/plan.hpp"
 #include "models/training/stage_costs.hpp"
 #include "models/training/step_source.hpp"
+#include "models/training/store_traffic.hpp"
 #include "topologies/routing.hpp"
 
 /// One training iteration of one job on its real placement: the step level.
@@ -41,7 +42,8 @@
 /// Profiles are kept under what they depend on and nothing else: the servers in rank order (their
 /// leaves, if paths are sprayed on an intact fabric), the slow GPUs, and what of the fabric is not
 /// as built. A replaced server costs its own paths, one replica's play and one small solve; a link
-/// that fails, the paths that ran over it. Page: docs/models/step.md.
+/// that fails, the paths that ran over it; a transfer to or from a store at a new rate
+/// (store_traffic.hpp), new solves on known paths. Page: docs/models/step.md.
 namespace trainyard::models {
 
 class StepModel final : public StepSource {
@@ -53,6 +55,15 @@ class StepModel final : public StepSource {
   const StepProfile& profile(const Placement& placement) override;
   bool uses(const Placement& placement, std::span<const topologies::LinkId> links) override;
   void links_changed(std::span<const topologies::LinkId> links) override;
+  void set_store_flows(std::vector<StoreFlow> flows) override;
+  /// Zero if one of the servers has no path.
+  BytesPerSecond store_limit(const Placement& placement, std::span<const topologies::HostId> store,
+                             bool is_write) override;
+
+  /// A new run begins, on the fabric as built, and nobody holds a profile of an earlier one. What
+  /// is known stays, and no step depends on what was asked before: a run on a used model is the
+  /// same run. `first` is where the job would start on an empty cluster.
+  void begin_run(const Placement& first);
 
   /// What the step sends between adapters, bytes a step: the traffic that adaptive routing learns.
   std::vector<topologies::Demand> demands(const Placement& placement) const;
@@ -117,7 +128,32 @@ class StepModel final : public StepSource {
   };
   enum class Detail { total, split };
 
+  /// A profile under its key, and whether its links were looked at one by one.
+  struct Known {
+    std::shared_ptr<const StepProfile> profile;
+    bool is_detailed = false;
+  };
+
+  /// One transfer of the store on the links of a placement.
+  struct StoreLoad {
+    std::string what;
+    double flow_Bps = 0;
+    LinkLoads flows;
+  };
+  /// What collectives and transfers ask of links in a step.
+  struct LinkDemand {
+    std::vector<double> bytes;
+    std::vector<double> flow_bytes;  // of one flow; bytes / flow_bytes: how many at once
+    double flows(std::size_t link) const { return bytes[link] / flow_bytes[link]; }
+  };
+
   std::vector<std::uint32_t> key(const Placement& placement) const;
+  const StepProfile& profile_alone(const Placement& placement);
+  void place_store_flows(const Placement& placement);
+  LinkDemand link_demand(const Placement& placement);
+  double exposed_on_fabric_s(const StepProfile& profile) const;
+  double link_s_beside_store(const Placement& placement);
+  void stand_on(const Placement& placement);
   StepProfile compute(const Placement& placement, bool detailed);
   std::string cut_off(const Placement& placement, bool& is_for_good);
   void name_users(const Placement& placement, std::vector<LinkUse>& uses);
@@ -176,7 +212,7 @@ class StepModel final : public StepSource {
   void add_traffic_of_passes();
   std::vector<double> link_bytes(const Placement& placement);
   double busiest_link_s(const std::vector<double>& bytes) const;
-  void find_busiest_links(const Placement& placement, const std::vector<double>& bytes,
+  void find_busiest_links(const Placement& placement, std::vector<double> bytes,
                           StepProfile& profile);
   void add_power(const Times& times, StepProfile& profile) const;
   double jitter() const;
@@ -192,18 +228,27 @@ class StepModel final : public StepSource {
   BoundaryTraffic boundaries_;
   DataTraffic data_;
   GroupTraffic groups_;
+  StoreTraffic store_;
+  std::vector<StoreFlow> store_flows_;  // in one order
+  std::vector<StoreLoad> store_loads_;  // of them, while a profile is made
+  std::map<std::vector<std::uint32_t>, BytesPerSecond> store_limits_;
   std::array<std::vector<double>, group_patterns.size()> group_bytes_;  // by stage, once counted
   bool watches_links_ = false;  // some link is so busy that it may bound the step
+  bool is_first_of_run_ = true;
+  std::vector<topologies::HostId> standing_on_;  // whose paths are all known; empty: not all are
   double compute_scale_ = 1.0;
   bool is_calibrated_ = false;
   std::vector<double> pass_forward_s_,
       pass_backward_s_;  // exposed traffic of sharded weights, by stage and chunk, of one pass
-  std::map<std::vector<std::uint32_t>, std::shared_ptr<const StepProfile>> profiles_;
+  std::map<std::vector<std::uint32_t>, Known> profiles_;
   std::map<std::pair<Replica, std::size_t>, PipelinePlay> plays_;  // by ready_times_
   std::map<std::vector<double>, std::size_t> ready_times_;  // of parameters; 0: all at the start
   std::uint64_t computed_ = 0;
   std::uint64_t reused_ = 0;
 };
+
+/// What tells two profiles beside a transfer of a store apart.
+void add_to_key(std::vector<std::uint32_t>& key, const StoreFlow& flow);
 
 /// Board power while waiting in or running a collective.
 Watts communicating_power(const GpuSpec& gpu);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/scheduling/fabric_faults.hpp"
@@ -26,6 +28,15 @@ struct Placement {
   std::vector<SlowGpu> slow;
 };
 
+/// A transfer between the servers of a job and a store whose servers are on the training fabric,
+/// beside the step.
+struct StoreFlow {
+  std::vector<topologies::HostId> store;  // its servers
+  bool is_write = true;
+  BytesPerSecond rate;    // of each server of the job
+  std::string name = {};  // in tables of busy links: "save to scratch"
+};
+
 class StepSource {
  public:
   virtual ~StepSource() = default;
@@ -37,6 +48,16 @@ class StepSource {
   /// Whether a step on this placement sends anything over one of these links, as things stood
   /// before they changed.
   virtual bool uses(const Placement&, std::span<const topologies::LinkId>) { return false; }
+  /// From now on these transfers run beside the step: they take their rate from links that
+  /// collectives use. Profiles depend on them.
+  virtual void set_store_flows(std::vector<StoreFlow>) {}
+  /// What each server of the job can have of the fabric for such a transfer, fairly shared with the
+  /// collectives of the step, if the store itself is no limit.
+  virtual BytesPerSecond store_limit(const Placement&,
+                                     std::span<const topologies::HostId> /*store*/,
+                                     bool /*is_write*/) {
+    return BytesPerSecond(std::numeric_limits<double>::infinity());
+  }
   /// These links are in another state now: what was derived from them is void.
   virtual void links_changed(std::span<const topologies::LinkId>) {}
 };

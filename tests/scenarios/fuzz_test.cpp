@@ -11,9 +11,11 @@
 namespace trainyard::scenarios {
 namespace {
 
-std::string good_text() {
-  std::ifstream in(std::filesystem::path(TRAINYARD_SOURCE_DIR) / "tests/scenarios/good.json",
-                   std::ios::binary);
+const std::filesystem::path folder =
+    std::filesystem::path(TRAINYARD_SOURCE_DIR) / "tests/scenarios";
+
+std::string text_of(const char* file) {
+  std::ifstream in(folder / file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -39,15 +41,30 @@ std::vector<std::string> tokens_of(const std::string& text) {
 
 /// A reader must end, and end with a scenario that writes and reads back, or with a diagnostic.
 /// Under the sanitizers this also looks for undefined behaviour.
-TEST(Fuzz, mutated_scenarios_are_read_or_refused) {
+struct Original {
+  const char* name;
+  const char* file;
+  int times;
+  int accepted;  // at least: changed comments, names, numbers
+};
+std::ostream& operator<<(std::ostream& out, const Original& o) {
+  return out << o.file;
+}
+
+class Fuzz : public testing::TestWithParam<Original> {
+ protected:
+  void SetUp() override { std::filesystem::current_path(folder); }  // for "extends"
+};
+
+TEST_P(Fuzz, mutated_scenarios_are_read_or_refused) {
   const unsigned seed = 4711;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  const std::string good = good_text();
+  const std::string good = text_of(GetParam().file);
   const std::vector<std::string> tokens = tokens_of(good);
   const Catalog catalog = test::catalog();
   int accepted = 0, refused = 0;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < GetParam().times; ++i) {
     std::string text = good;
     const auto at = [&] { return text.empty() ? 0 : random() % text.size(); };
     for (std::uint64_t n = 1 + random() % 3; n > 0; --n) switch (random() % 6) {
@@ -85,15 +102,21 @@ TEST(Fuzz, mutated_scenarios_are_read_or_refused) {
     ASSERT_TRUE(again.ok()) << text << "\n" << to_text(again.diagnostics);
     ASSERT_EQ(again.resolved, read.resolved) << text;
   }
-  EXPECT_GT(accepted, 100);  // changed comments, names, numbers
-  EXPECT_GT(refused, 10000);
+  EXPECT_GT(accepted, GetParam().accepted);
+  EXPECT_GT(refused, GetParam().times / 2);
 }
 
-TEST(Fuzz, overrides_of_any_form_are_applied_or_refused) {
+INSTANTIATE_TEST_SUITE_P(Scenarios, Fuzz,
+                         testing::Values(Original{"small", "good.json", 20000, 100},
+                                         Original{"with_failures", "good_failures.json", 4000, 40}),
+                         [](const auto& test_case) { return test_case.param.name; });
+
+TEST(FuzzOverrides, of_any_form_are_applied_or_refused) {
   const unsigned seed = 815;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  const std::string good = good_text();
+  std::filesystem::current_path(folder);
+  const std::string small = text_of("good.json"), full = text_of("good_failures.json");
   const Catalog catalog = test::catalog();
   const std::vector<std::string> words{"cluster",
                                        "server",
@@ -141,12 +164,33 @@ TEST(Fuzz, overrides_of_any_form_are_applied_or_refused) {
                                        "software",
                                        "bucket",
                                        "calibration",
-                                       "experts"};
-  for (int i = 0; i < 3000; ++i) {
+                                       "experts",
+                                       "failures",
+                                       "classes",
+                                       "gpu",
+                                       "repair",
+                                       "night_crews",
+                                       "script",
+                                       "dead",
+                                       "fail",
+                                       "node-1",
+                                       "levels",
+                                       "peer",
+                                       "apart",
+                                       "rack",
+                                       "elastic",
+                                       "min_data",
+                                       "data",
+                                       "store",
+                                       "common_cause",
+                                       "neighbours",
+                                       "log"};
+  for (int i = 0; i < 4000; ++i) {
     std::vector<std::string> overrides(1 + random() % 3);
     for (std::string& o : overrides)
       for (std::uint64_t n = random() % 10; n > 0; --n) o += words[random() % words.size()];
-    const ReadResult read = read_scenario_text(good, "fuzz.json", overrides, catalog);
+    const ReadResult read =
+        read_scenario_text(i % 4 == 0 ? full : small, "fuzz.json", overrides, catalog);
     EXPECT_EQ(read.ok(), !read.resolved.empty());
     EXPECT_EQ(to_text(read.diagnostics).empty(), read.ok());
   }

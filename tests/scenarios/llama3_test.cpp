@@ -59,8 +59,8 @@ TEST(Llama3, memory_fits_with_zero_and_is_refused_without_with_the_items) {
 }
 
 TEST(Llama3, mean_interruptions_of_20_seeds_are_within_2_per_cent_of_the_configured_rate) {
-  // Rates give 419 in 54 days on the job's servers. One seed scatters by sqrt(419) = 20, the mean
-  // of 20 by 4.6: 1.1 %.
+  // Rates give 419 unplanned and 47 planned in 54 days on the job's servers. One seed scatters by
+  // sqrt(466) = 22, the mean of 20 by 4.8: 1.0 %.
   const ReadResult read = llama();
   Scenario s = read.scenario;
   const models::JobSpec& job = s.jobs.at("llama");
@@ -68,7 +68,7 @@ TEST(Llama3, mean_interruptions_of_20_seeds_are_within_2_per_cent_of_the_configu
   six_seconds.step = std::chrono::seconds(6);
   six_seconds.parts[0] = six_seconds.step;
   OneProfile steps(six_seconds);
-  const std::map<std::string, models::FailureClassSpec>& classes = s.failures.classes;
+  const std::map<std::string, models::FailureClassSpec> classes = s.failures.all_classes();
   double struck = 0, expected = 0;
   constexpr int seeds = 20;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -83,15 +83,15 @@ TEST(Llama3, mean_interruptions_of_20_seeds_are_within_2_per_cent_of_the_configu
         engine, recorder,
         {.servers = 2112, .gpus_per_server = 8, .nics_per_server = 8, .spares = 64});
     pool.attach(clocks);
-    models::Job run(engine, recorder, pool, &store, steps,
+    models::Job run(engine, recorder, pool, models::StoreShelf{{"tectonic", {&store, {}}}}, steps,
                     {.name = "llama", .spec = job, .checkpoint_size = Bytes(5.2e12)});
     engine.run_until(start_of_run + s.duration);
     run.close();
-    struck += double(run.stats().interruptions) / seeds;
+    struck += double(run.stats().interruptions + run.stats().planned) / seeds;
     expected = clocks.rate_per_s(2048, 1024) * to_seconds(s.duration);
     engine.clear();
   }
-  EXPECT_NEAR(expected, 419, 1e-6);
+  EXPECT_NEAR(expected, 466, 1e-6);
   EXPECT_NEAR(struck / expected, 1.0, 0.02);
 }
 

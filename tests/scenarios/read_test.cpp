@@ -204,6 +204,100 @@ TEST(Locate, points_at_the_value_or_its_nearest_parent) {
   EXPECT_EQ(of_part.line, 8);  // the line that names the server
 }
 
+/// A folder of its own that goes away with the test.
+class LogOfFailures : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(dir / "logs");
+    fs::copy_file(folder / "good.json", dir / "good.json", fs::copy_options::overwrite_existing);
+    write("with_log.json",
+          R"({"extends": "good.json", "failures": {"log": "logs/may.csv",
+ "script": {"own": {"at": "1 h", "fail": "node-1"}}}})");
+    write("logs/may.csv",
+          "at,unit,name,repair\n3 h,node-2/gpu-1,xid-79,6 h\n1 h,node-4,,\n2 h,node-5,\"a, b\",1 "
+          "s\n");
+  }
+  void TearDown() override { fs::remove_all(dir); }
+  void write(const std::string& file, const std::string& text) {
+    std::ofstream(dir / file, std::ios::binary) << text;
+  }
+  ReadResult read(const std::vector<std::string>& overrides = {}) {
+    return read_scenario(dir / "with_log.json", overrides, test::catalog());
+  }
+  const fs::path dir = fs::temp_directory_path() / ("trainyard_log_" + std::to_string(getpid()));
+};
+
+TEST_F(LogOfFailures, joins_the_script_under_keys_that_are_names) {
+  const ReadResult got = read();
+  ASSERT_TRUE(got.ok()) << to_text(got.diagnostics);
+  const auto& script = got.scenario.failures.script;
+  std::vector<std::string> keys;
+  for (const auto& [key, fault] : script) keys.push_back(key);
+  EXPECT_THAT(keys, ElementsAre("log-0000002", "log-0000003", "log-0000004", "own"));
+  EXPECT_EQ(script.at("log-0000002").name, "xid-79");
+  EXPECT_EQ(script.at("log-0000002").fail, "node-2/gpu-1");
+  EXPECT_EQ(script.at("log-0000002").repair.value, Duration(std::chrono::hours(6)));
+  EXPECT_EQ(script.at("log-0000004").name, "a, b");
+  EXPECT_EQ(got.scenario.failures.log, "");
+  EXPECT_EQ(got.origin.at("failures.script.log-0000003.at"),
+            (dir / "logs/may.csv").string() + ":3");
+}
+
+TEST_F(LogOfFailures, is_part_of_what_is_written_out) {
+  const ReadResult first = read();
+  ASSERT_TRUE(first.ok()) << to_text(first.diagnostics);
+  TearDown();  // nothing but the text is needed
+  const ReadResult second =
+      read_scenario_text(first.resolved, "resolved.json", {}, test::catalog());
+  ASSERT_TRUE(second.ok()) << to_text(second.diagnostics);
+  EXPECT_EQ(second.resolved, first.resolved);
+  EXPECT_EQ(second.scenario.failures.script.size(), 4u);
+}
+
+TEST_F(LogOfFailures, by_set_is_found_from_where_the_program_was_started) {
+  fs::current_path(dir / "logs");
+  EXPECT_TRUE(read({"failures.log=may.csv"}).ok());
+  EXPECT_FALSE(read({"failures.log=logs/may.csv"}).ok());
+  fs::current_path(folder);
+}
+
+TEST_F(LogOfFailures, tells_mistakes_by_line_of_the_log) {
+  write("logs/may.csv", "at,unit,effect\n3 h,node-2,crush\n1 parsec,node-4,\n");
+  const ReadResult got = read();
+  ASSERT_EQ(got.diagnostics.size(), 2u) << to_text(got.diagnostics);
+  EXPECT_EQ(got.diagnostics[0].file, (dir / "logs/may.csv").string());
+  EXPECT_EQ(got.diagnostics[0].line, 2);
+  EXPECT_THAT(got.diagnostics[0].right, HasSubstr("did you mean \"crash\""));
+  EXPECT_EQ(got.diagnostics[1].line, 3);
+}
+
+TEST_F(LogOfFailures, may_not_share_a_key_with_the_script) {
+  const ReadResult got =
+      read({"failures.script.log-0000003={\"at\": \"1 h\", \"fail\": \"node-1\"}"});
+  ASSERT_EQ(got.diagnostics.size(), 1u) << to_text(got.diagnostics);
+  EXPECT_EQ(got.diagnostics[0].path, "failures.script.log-0000003");
+  EXPECT_THAT(got.diagnostics[0].what, HasSubstr("line 3 of the log"));
+}
+
+TEST_F(LogOfFailures, that_is_missing_is_told_where_it_was_named) {
+  fs::remove(dir / "logs/may.csv");
+  const ReadResult got = read();
+  ASSERT_EQ(got.diagnostics.size(), 1u) << to_text(got.diagnostics);
+  EXPECT_EQ(got.diagnostics[0].path, "failures.log");
+  EXPECT_EQ(got.diagnostics[0].line, 1);
+  EXPECT_THAT(got.diagnostics[0].what, HasSubstr("may.csv\": there is no such file"));
+}
+
+TEST(Read, a_scenario_with_every_setting_of_failures_is_written_out_whole) {
+  fs::current_path(folder);
+  const ReadResult first = read_scenario("good_failures.json", {}, test::catalog());
+  ASSERT_TRUE(first.ok()) << to_text(first.diagnostics);
+  const ReadResult second =
+      read_scenario_text(first.resolved, "resolved.json", {}, test::catalog());
+  ASSERT_TRUE(second.ok()) << to_text(second.diagnostics);
+  EXPECT_EQ(second.resolved, first.resolved);
+}
+
 TEST(NoEffect, a_plain_scenario_has_none) {
   EXPECT_THAT(settings_without_effect(good()), IsEmpty());
 }
@@ -227,7 +321,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Idle{"checkpoints_disabled",
              {"jobs.llm.checkpoint.enabled=false"},
-             {"storage.pfs: no job saves its checkpoints there",
+             {"storage.pfs: no job saves its checkpoints there or reads data from it",
               "jobs.llm.checkpoint.interval: checkpoint.enabled is false",
               "jobs.llm.checkpoint.store: checkpoint.enabled is false"}},
         Idle{"failures_disabled",
@@ -245,7 +339,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"failures.classes.gpu.repair: replace is false: the server is not taken out"}},
         Idle{"unused_store",
              {"storage.scratch={\"write_rate\": \"1 GB/s\", \"read_rate\": \"1 GB/s\"}"},
-             {"storage.scratch: no job saves its checkpoints there"}},
+             {"storage.scratch: no job saves its checkpoints there or reads data from it"}},
         Idle{"sprayed",
              {"cluster.fabric.routing=spray", "cluster.fabric.flows_per_pair=4"},
              {"cluster.fabric.flows_per_pair: sprayed packets use all paths whatever the number of "

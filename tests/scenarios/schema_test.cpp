@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -129,7 +131,33 @@ TEST(Schema, agrees_with_the_reader) {
       {"/jobs/a/parallel", Json::array(), false},
       {"/jobs/a/gpus", true, false},
       {"/storage", {{"x", {{"write_rate", "1 GB/s"}, {"read_rate", "1 GB/s"}}}}, true},
-      {"/storage", {{"x", {{"write_rate", "1 GB/s"}}}}, false}};
+      {"/storage", {{"x", {{"write_rate", "1 GB/s"}}}}, false},
+      {"/storage", {{"x", "disks"}}, true},
+      {"/storage", {{"x", {{"part", "disks"}, {"latency", "1 s"}}}}, true},
+      {"/storage", {{"x", "discs"}}, false},
+      {"/storage", {{"x", {{"part", "disks"}, {"colour", "red"}}}}, false},
+      {"/failures", {{"profile", "measured"}}, true},
+      {"/failures", {{"profile", "guessed"}}, false},
+      {"/failures", {{"profile", {{"part", "measured"}, {"lemons", {{"share", 0.1}}}}}}, true},
+      {"/failures", {{"script", {{"a", {{"at", "1 h"}, {"fail", "node-1"}}}}}}, true},
+      {"/failures", {{"script", {{"a", {{"fail", "node-1"}}}}}}, false},
+      {"/failures", {{"lemons", {{"share", 0.6}}}}, false},
+      {"/failures", {{"inlet", {{"mean", 30}, {"start_day", 1.5}}}}, false},
+      {"/failures", {{"log", 3}}, false},
+      {"/cluster/repair", {{"crews", 2}, {"night_crews", 1}}, true},
+      {"/cluster/repair", {{"crews", -1}}, false},
+      {"/cluster/repair", {{"vendor", "5 d"}}, false},
+      {"/cluster/parents", {{"servers_per_rack", 4}}, true},
+      {"/cluster/spare", {{"places", "spread"}}, true},
+      {"/cluster/spare", {{"places", "everywhere"}}, false},
+      {"/cluster/exclude", {{"after", 2}}, true},
+      {"/cluster/exclude", {{"after", 1}}, false},
+      {"/jobs/a/elastic", {{"min_data", 0}}, false},
+      {"/jobs/a/priority", 3, true},
+      {"/jobs/a/preemptible", "yes", false},
+      {"/jobs/a/restart", {{"misdiagnosis", 0.99}}, false},
+      {"/jobs/a/checkpoint/levels", {{"x", {{"kind", "local-nvme"}, {"every_steps", 9}}}}, true},
+      {"/jobs/a/checkpoint/levels", {{"x", {{"kind", "floppy"}, {"every_steps", 9}}}}, false}};
   EXPECT_TRUE(accepts(schema(), good()));
   for (const Change& change : changes) {
     Json scenario = good();
@@ -139,6 +167,34 @@ TEST(Schema, agrees_with_the_reader) {
                                        << to_text(read.diagnostics);
     EXPECT_EQ(accepts(schema(), scenario), change.right) << change.pointer << " " << change.value;
   }
+}
+
+TEST(Schema, stores_and_profiles_may_be_named_and_new_keys_are_described) {
+  const Json& definitions = schema()["definitions"];
+  const Json& store = definitions["scenario"]["properties"]["storage"]["additionalProperties"];
+  EXPECT_EQ(store["anyOf"][0]["enum"], Json::array({"disks"}));
+  EXPECT_EQ(definitions["failures"]["properties"]["profile"]["anyOf"][0]["enum"],
+            Json::array({"measured"}));
+  for (const char* name : {"cluster.repair", "cluster.parents", "cluster.spare", "cluster.exclude",
+                           "failures.script.entry", "failures.inlet", "failures.lemons",
+                           "part.store", "jobs.entry.elastic", "jobs.entry.data",
+                           "jobs.entry.checkpoint.levels.entry", "jobs.entry.restart"}) {
+    ASSERT_TRUE(definitions.contains(name)) << name;
+    for (const auto& [key, value] : definitions[name]["properties"].items())
+      EXPECT_TRUE(value.contains("description") && !value["description"].get<std::string>().empty())
+          << name << " " << key;
+  }
+}
+
+TEST(Schema, accepts_the_scenario_with_every_setting_of_failures) {
+  const std::filesystem::path folder =
+      std::filesystem::path(TRAINYARD_SOURCE_DIR) / "tests/scenarios";
+  std::ifstream in(folder / "good_failures.json");
+  EXPECT_TRUE(accepts(schema(), Json::parse(in, nullptr, true, true)));
+  std::filesystem::current_path(folder);
+  const ReadResult read = read_scenario("good_failures.json", {}, test::catalog());
+  ASSERT_TRUE(read.ok()) << to_text(read.diagnostics);
+  EXPECT_TRUE(accepts(schema(), Json::parse(read.resolved)));
 }
 
 TEST(Schema, a_file_that_extends_another_may_leave_out_anything) {

@@ -64,6 +64,8 @@ inline Catalog catalog() {
          {"heads", "16"},
          {"ffn", "8192"},
          {"vocabulary", "51200"}});
+    add("store", "disks", {{"write_rate", "\"10 GB/s\""}, {"read_rate", "\"20 GB/s\""}});
+    add("failures", "measured", {{"name", "\"measured\""}});
     add("software", "stack", {{"tensor_overlap_backward", "0.6"}});
     return r;
   }();

@@ -135,6 +135,72 @@ TEST_F(Network, weights_count_in_the_bytes_of_a_link) {
   EXPECT_DOUBLE_EQ(net.bytes_moved(link).value(), 4e9);
 }
 
+// 1 GB/s shared: 0.5 each. At 2 s the endless one wants 0.25: the other has 4 GB left at 0.75.
+TEST_F(Network, a_flow_without_end_asks_for_more_or_less) {
+  const FlowHandle endless = net.run(on_link);
+  const FlowHandle a = net.start(4_GB, on_link, log.note("a"));
+  engine.run_until(start_of_run + 2s);
+  EXPECT_DOUBLE_EQ(net.bytes_moved(endless).value(), 1e9);
+  EXPECT_DOUBLE_EQ(net.bytes_moved(a).value(), 1e9);
+  net.set_cap(endless, BytesPerSecond(2.5e8));
+  EXPECT_DOUBLE_EQ(net.rate(a).value(), 7.5e8);
+  engine.run();
+  EXPECT_THAT(log.ends, ElementsAre(std::pair{"a", 6'000'000'000}));
+  EXPECT_EQ(engine.pending(), 0u);  // nothing more will happen by itself
+  EXPECT_TRUE(net.is_running(endless));
+  EXPECT_EQ(net.bytes_moved(a), 0_B);  // over
+  engine.run_until(start_of_run + 10s);
+  EXPECT_DOUBLE_EQ(net.bytes_moved(endless).value(), 3e9);
+  net.set_cap(endless, BytesPerSecond(0));
+  engine.run_until(start_of_run + 20s);
+  EXPECT_DOUBLE_EQ(net.bytes_moved(endless).value(), 3e9);
+  net.withdraw(endless);
+  EXPECT_EQ(net.running(), 0u);
+  EXPECT_DOUBLE_EQ(net.bytes_moved(link).value(), 7e9);
+  net.set_cap(endless, 1_GBps);  // over: nothing happens
+}
+
+TEST_F(Network, a_cap_may_change_before_the_first_solve_and_at_the_last_instant) {
+  const FlowHandle a = net.start(1_GB, on_link, log.note("a"), BytesPerSecond(1e8));
+  net.set_cap(a, BytesPerSecond(5e8));
+  EXPECT_DOUBLE_EQ(net.rate(a).value(), 5e8);
+  engine.at(start_of_run + 2s, sim::Phase::failure, [&] { net.set_cap(a, BytesPerSecond(1)); });
+  engine.run();
+  EXPECT_THAT(log.ends, ElementsAre(std::pair{"a", 2'000'000'000}));
+}
+
+TEST_F(Network, who_is_held_by_what) {
+  const FlowHandle slow = net.start(1_GB, on_link, log.note("slow"), BytesPerSecond(2e8));
+  EXPECT_EQ(net.bottleneck(slow), std::nullopt);  // its cap
+  const FlowHandle fast = net.start(1_GB, on_link, log.note("fast"));
+  EXPECT_EQ(net.bottleneck(fast), link);
+  EXPECT_EQ(net.bottleneck(slow), std::nullopt);
+  net.withdraw(fast);
+  EXPECT_EQ(net.bottleneck(fast), std::nullopt);
+}
+
+TEST_F(Network, a_watched_link_tells_that_rates_changed) {
+  const LinkIndex other = net.add_link(1_GBps, "other");
+  std::vector<std::int64_t> told;
+  net.watch(link, [&] { told.push_back(engine.now().time_since_epoch().count()); });
+  net.start(1_GB, on_link, log.note("a"), BytesPerSecond(5e8));
+  engine.at(start_of_run + 1ns, sim::Phase::arrival,  // both get what they want: one new rate
+            [&] { net.start(4_GB, on_link, log.note("b"), BytesPerSecond(5e8)); });
+  engine.at(start_of_run + 2ns, sim::Phase::arrival,  // not on the link
+            [&] {
+              net.start(1_GB, Loads{{other, 1.0}}, log.note("c"));
+            });
+  engine.at(start_of_run + 3ns, sim::Phase::arrival, [&] {
+    net.start(4_GB, on_link, log.note("d"));
+    net.start(4_GB, on_link, log.note("e"));
+  });
+  engine.run_until(start_of_run + 4ns);
+  EXPECT_THAT(told, ElementsAre(0, 1, 3));
+  net.watch(link, {});
+  engine.run();
+  EXPECT_EQ(told.size(), 3u);
+}
+
 sim::Process save(FluidNetwork& net, LinkIndex link, Log& log, std::string name, Bytes bytes) {
   const Loads path{{link, 1.0}};
   co_await net.transfer(bytes, path);

@@ -2,78 +2,15 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/models/scheduling/pool_rig.hpp"
+
 namespace trainyard::models {
 namespace {
 
-using namespace std::chrono_literals;
-using sim::Phase;
 using testing::ElementsAre;
-using topologies::HostId;
-
-std::vector<std::size_t> indices(const std::vector<HostId>& servers) {
-  std::vector<std::size_t> out;
-  for (const HostId s : servers) out.push_back(s.index());
-  return out;
-}
-
-/// Holds what it is given and lets go of nothing by itself.
-class Holder final : public ServerHolder {
- public:
-  explicit Holder(std::size_t number) : number_(number) {}
-  std::size_t number() const override { return number_; }
-  void on_strike(const Strike& strike) override {
-    struck.emplace_back(strike.servers.begin(), strike.servers.end());
-  }
-  void on_granted(HostId server, HostId) override { held.push_back(server); }
-
-  std::vector<HostId> held;
-  std::vector<std::vector<HostId>> struck;
-
- private:
-  std::size_t number_;
-};
-
-// Eight servers of two GPUs, two leaves to a pod, two servers to a leaf; the last two are spares.
-PoolShape eight() {
-  return {.servers = 8,
-          .gpus_per_server = 2,
-          .nics_per_server = 1,
-          .spares = 2,
-          .leaf = {0, 0, 1, 1, 2, 2, 3, 3},
-          .pod = {0, 0, 0, 0, 1, 1, 1, 1}};
-}
-
-struct Rig {
-  explicit Rig(PoolShape shape = eight()) : pool(engine, recorder, std::move(shape)) {
-    gpu.name = "gpu";
-    leaf.name = "leaf";
-    leaf.spec.component = Component::leaf_switch;
-    software.name = "software";
-    software.spec.component = Component::server;
-    software.spec.replace = false;
-  }
-  void run_to(Duration t) { engine.run_until(start_of_run + t); }
-  void fail(const FailureClass& cls, std::uint32_t unit, Duration repair) {
-    Failure failure;
-    failure.cls = &cls;
-    failure.unit = unit;
-    failure.repair = repair;
-    pool.strike(failure);
-  }
-  /// Server-seconds: every server has two GPUs.
-  double server_s(Account account) {
-    pool.settle();
-    return pool.ledger().gpu_s(account) / 2;
-  }
-
-  sim::Engine engine{sim::Seed{1}};
-  sim::NullRecorder recorder;
-  ServerPool pool;
-  FailureClass gpu, leaf, software;
-};
 
 TEST(ServerPool, a_gang_is_packed_from_the_front_and_leaves_the_spares) {
-  Rig rig;
+  PoolRig rig;
   Holder a(0), b(1);
   rig.pool.ask_gang(b, 2);
   rig.pool.ask_gang(a, 3);
@@ -86,7 +23,7 @@ TEST(ServerPool, a_gang_is_packed_from_the_front_and_leaves_the_spares) {
 }
 
 TEST(ServerPool, a_gang_that_does_not_fit_lets_no_later_one_pass) {
-  Rig rig;
+  PoolRig rig;
   Holder a(0), b(1), c(2);
   rig.pool.ask_gang(a, 4);
   rig.run_to(1s);
@@ -108,7 +45,7 @@ TEST(ServerPool, a_gang_that_does_not_fit_lets_no_later_one_pass) {
 TEST(ServerPool, the_nearest_spare_is_taken_then_an_unallocated_server) {
   PoolShape shape = eight();
   shape.spares = 4;  // 4..7, all in pod 1
-  Rig rig(shape);
+  PoolRig rig(shape);
   Holder a(0);
   rig.pool.ask_gang(a, 2);
   rig.run_to(1s);
@@ -126,7 +63,7 @@ TEST(ServerPool, the_nearest_spare_is_taken_then_an_unallocated_server) {
 }
 
 TEST(ServerPool, a_broken_server_stays_with_its_job_until_released_and_comes_back_as_a_spare) {
-  Rig rig;
+  PoolRig rig;
   Holder a(0);
   rig.pool.ask_gang(a, 6);
   rig.run_to(10s);
@@ -150,7 +87,7 @@ TEST(ServerPool, a_broken_server_stays_with_its_job_until_released_and_comes_bac
 }
 
 TEST(ServerPool, an_idle_server_goes_to_repair_at_once_but_not_for_software) {
-  Rig rig;
+  PoolRig rig;
   rig.run_to(10s);
   rig.fail(rig.software, 2, 50s);
   EXPECT_EQ(rig.pool.down_servers(), 0);
@@ -164,7 +101,7 @@ TEST(ServerPool, an_idle_server_goes_to_repair_at_once_but_not_for_software) {
 }
 
 TEST(ServerPool, several_broken_parts_are_repaired_side_by_side) {
-  Rig rig;
+  PoolRig rig;
   Holder a(0);
   rig.pool.ask_gang(a, 1);
   rig.run_to(1s);
@@ -178,7 +115,7 @@ TEST(ServerPool, several_broken_parts_are_repaired_side_by_side) {
 }
 
 TEST(ServerPool, a_leaf_takes_its_servers_and_strikes_each_job_once) {
-  Rig rig;
+  PoolRig rig;
   Holder a(0), b(1);
   rig.pool.ask_gang(a, 3);  // 0 1 2
   rig.pool.ask_gang(b, 1);  // 3
@@ -199,7 +136,7 @@ TEST(ServerPool, a_leaf_takes_its_servers_and_strikes_each_job_once) {
 }
 
 TEST(ServerPool, a_repaired_server_waits_for_its_leaf_and_an_idle_leaf_goes_down_whole) {
-  Rig rig;
+  PoolRig rig;
   rig.fail(rig.gpu, 4, 30s);    // server 2: in repair until 30 s
   rig.fail(rig.leaf, 1, 100s);  // servers 2 and 3 until 100 s
   EXPECT_EQ(rig.pool.down_servers(), 2);
@@ -212,7 +149,7 @@ TEST(ServerPool, a_repaired_server_waits_for_its_leaf_and_an_idle_leaf_goes_down
 }
 
 TEST(ServerPool, two_faults_of_one_leaf_end_with_the_later) {
-  Rig rig;
+  PoolRig rig;
   rig.fail(rig.leaf, 0, 100s);
   rig.run_to(10s);
   rig.fail(rig.leaf, 0, 20s);
@@ -223,7 +160,7 @@ TEST(ServerPool, two_faults_of_one_leaf_end_with_the_later) {
 }
 
 TEST(ServerPool, replacements_go_before_gangs_and_older_before_younger) {
-  Rig rig;
+  PoolRig rig;
   Holder a(0), b(1), c(2);
   rig.pool.ask_gang(a, 6);
   rig.run_to(1s);
@@ -240,7 +177,7 @@ TEST(ServerPool, replacements_go_before_gangs_and_older_before_younger) {
 }
 
 TEST(ServerPool, says_when_a_server_becomes_available) {
-  Rig rig;
+  PoolRig rig;
   int times = 0;
   const auto watch = [](ServerPool& pool, int& count) -> sim::Process {
     for (;;) {
@@ -257,7 +194,7 @@ TEST(ServerPool, says_when_a_server_becomes_available) {
 }
 
 TEST(ServerPool, who_lets_go_of_a_server_holds_it) {
-  Rig rig;
+  PoolRig rig;
   Holder a(0);
   EXPECT_THROW(rig.pool.release(a, HostId(0)), CheckFailed);
 }

@@ -32,7 +32,7 @@ struct FabricLife : Life {
     JobSpec spec = spec_by_hand();
     spec.checkpoint.enabled = false;
     jobs.push_back(std::make_unique<Job>(
-        engine, *recorder, pool, nullptr, cut_steps,
+        engine, *recorder, pool, StoreShelf{}, cut_steps,
         JobSetup{
             .name = "job", .spec = spec, .checkpoint_size = 100_GB, .convergence = convergence}));
   }

@@ -149,8 +149,9 @@ TEST(Job, the_log_names_the_cause_of_everything_that_follows) {
   std::vector<std::string> chain;
   for (sim::EventIndex e(last); e.is_valid(); e = log.events()[e.index()].cause)
     chain.push_back(log.kinds()[log.events()[e.index()].kind.index()].name);
-  EXPECT_THAT(chain, testing::ElementsAre("job training", "job starting", "servers let go",
-                                          "failure found", "job struck", "crash failed"));
+  EXPECT_THAT(
+      chain, testing::ElementsAre("job training", "job starting", "job goes back", "servers let go",
+                                  "failure found", "job struck", "crash failed"));
 }
 
 // Both sides of the instant at which the second save is complete (29 s).
@@ -490,7 +491,7 @@ TEST(Job, that_cannot_start_is_stalled_and_says_why) {
   JobSpec large = spec_by_hand();
   large.gpus = 24;  // 3 servers; one of the 3 is a spare
   Job& job = life.add(large);
-  Job homeless(life.engine, *life.recorder, life.pool, nullptr, life.steps,
+  Job homeless(life.engine, *life.recorder, life.pool, StoreShelf{}, life.steps,
                {"homeless", 7, spec_by_hand(), 100_GB});
   life.run_and_close(1000h);
   homeless.close();
@@ -504,7 +505,8 @@ TEST(Job, without_checkpoints_needs_no_store_and_loses_everything) {
   Life life;
   JobSpec spec = spec_by_hand();
   spec.checkpoint.enabled = false;
-  Job job(life.engine, *life.recorder, life.pool, nullptr, life.steps, {"job", 0, spec, 100_GB});
+  Job job(life.engine, *life.recorder, life.pool, StoreShelf{}, life.steps,
+          {"job", 0, spec, 100_GB});
   life.fail_at(30500ms, life.failure_class("software", Effect::crash, 4s, false), 0);
   life.run_to(50s);
   job.close();

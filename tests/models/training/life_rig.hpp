@@ -84,12 +84,13 @@ struct Life {
                               : std::unique_ptr<sim::Recorder>(new sim::NullRecorder)),
         network(engine, "stores"),
         store(engine, network, "pfs", setup.store),
+        shelf{{"pfs", {&store, {}}}},
         pool(engine, *recorder, setup.pool),
         steps(setup.step) {}
 
   Job& add(const JobSpec& spec, bool every_step = false, std::string name = "job") {
     jobs.push_back(std::make_unique<Job>(
-        engine, *recorder, pool, &store, steps,
+        engine, *recorder, pool, shelf, steps,
         JobSetup{std::move(name), jobs.size(), spec, 100_GB, {}, every_step}));
     return *jobs.back();
   }
@@ -145,6 +146,7 @@ struct Life {
   std::unique_ptr<sim::Recorder> recorder;
   FluidNetwork network;
   SharedStore store;
+  StoreShelf shelf;
   ServerPool pool;
   FixedSteps steps;
   std::deque<FailureClass> classes;

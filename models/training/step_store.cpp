@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+#include "models/training/step_model.hpp"
+#include "sim/check.hpp"
+
+/// StepModel and stores on the training fabric: what they take of links, and what they can have.
+namespace trainyard::models {
+
+void add_to_key(std::vector<std::uint32_t>& key, const StoreFlow& flow) {
+  const auto rate = std::bit_cast<std::uint64_t>(flow.rate.value());
+  key.insert(key.end(), {0xffffffffu, flow.is_write ? 1u : 0u, std::uint32_t(rate >> 32),
+                         std::uint32_t(rate), std::uint32_t(flow.store.size())});
+  for (const topologies::HostId host : flow.store) key.push_back(std::uint32_t(host.index()));
+  for (const char c : flow.name) key.push_back(std::uint32_t(static_cast<unsigned char>(c)));
+}
+
+void StepModel::set_store_flows(std::vector<StoreFlow> flows) {
+  for (const StoreFlow& flow : flows)
+    check(flow.rate.value() >= 0 && flow.rate.value() < 1e18, "a transfer has a rate",
+          flow.rate.value());
+  std::erase_if(flows, [](const StoreFlow& flow) {
+    return flow.rate == BytesPerSecond(0) || flow.store.empty();
+  });
+  // The same transfers in another order are the same.
+  std::sort(flows.begin(), flows.end(), [](const StoreFlow& a, const StoreFlow& b) {
+    const auto order = [](const StoreFlow& f) {
+      return std::tie(f.store, f.is_write, f.rate, f.name);
+    };
+    return order(a) < order(b);
+  });
+  store_flows_ = std::move(flows);
+}
+
+/// Without the store.
+const StepProfile& StepModel::profile_alone(const Placement& placement) {
+  std::vector<StoreFlow> running;
+  running.swap(store_flows_);
+  const StepProfile& alone = profile(placement);
+  running.swap(store_flows_);
+  return alone;
+}
+
+/// Puts the store's transfers on the links that collectives and transfers will find.
+void StepModel::place_store_flows(const Placement& placement) {
+  store_loads_.clear();
+  std::vector<Background> background;
+  for (const StoreFlow& flow : store_flows_) {
+    StoreLoad& load = store_loads_.emplace_back();
+    load.what = !flow.name.empty() ? flow.name
+                : flow.is_write    ? "write to a store"
+                                   : "read from a store";
+    load.flow_Bps = flow.rate.value() / store_.flows_of_server();
+    load.flows = store_.loads(placement.servers, flow.store, flow.is_write);
+    Background& seen = background.emplace_back();
+    seen.flow_Bps = load.flow_Bps;
+    seen.flows.assign(router_.fabric().links().size(), 0.0);
+    for (const auto& [link, flows] : load.flows) seen.flows[link.index()] = flows;
+  }
+  links_.set_background(std::move(background));
+}
+
+/// Needs the groups and rings placed. What runs at the same time in all stages counts as at once:
+/// one kind of collective, or the transfers of all boundaries; kinds follow each other.
+StepModel::LinkDemand StepModel::link_demand(const Placement& placement) {
+  const std::size_t links = router_.fabric().links().size();
+  LinkDemand demand{std::vector<double>(links, 0.0), std::vector<double>(links, 0.0)};
+  std::vector<double> bytes(links, 0.0), flows(links, 0.0);
+  const auto add = [&](topologies::LinkId link, double n, double of_flow) {
+    bytes[link.index()] += n * of_flow;
+    flows[link.index()] += n;
+  };
+  const auto close_kind = [&] {
+    for (std::size_t l = 0; l < links; ++l) {
+      if (flows[l] == 0) continue;
+      demand.bytes[l] += bytes[l];
+      demand.flow_bytes[l] += bytes[l] / flows[l];
+      bytes[l] = flows[l] = 0;
+    }
+  };
+  for (const RingKind kind : {RingKind::shards, RingKind::replicas, RingKind::experts}) {
+    for_each_ring([&](int stage, RingKind ring, double volume) {
+      if (ring != kind) return;
+      const double of_flow = data_.bytes_of_flow(volume, stage, ring);
+      data_.for_each_load(
+          stage, volume,
+          [&](topologies::LinkId link, double moved) { add(link, moved / of_flow, of_flow); },
+          ring);
+    });
+    close_kind();
+  }
+  for (const GroupPattern kind : group_patterns) {
+    for_each_group([&](int stage, GroupPattern pattern, double volume) {
+      if (pattern != kind) return;
+      const double of_flow = groups_.bytes_of_flow(pattern, volume);
+      groups_.for_each_load(pattern, stage, volume, [&](topologies::LinkId link, double moved) {
+        add(link, moved / of_flow, of_flow);
+      });
+    });
+    close_kind();
+  }
+  for_each_transfer([&](int from, int to, double transfers) {
+    const double of_flow = boundaries_.bytes_of_flow() * transfers;
+    boundaries_.for_each_load(placement.servers, from, to,
+                              [&](topologies::LinkId link, double n) { add(link, n, of_flow); });
+  });
+  close_kind();
+  return demand;
+}
+
+/// The longest that a link needs for the bytes of collectives and transfers beside the store.
+double StepModel::link_s_beside_store(const Placement& placement) {
+  const LinkDemand demand = link_demand(placement);
+  double most_s = 0;
+  for (const StoreLoad& store : store_loads_)
+    for (const auto& load : store.flows) {
+      const std::size_t l = load.first.index();
+      if (demand.bytes[l] == 0) continue;
+      const double left = links_.left_Bps(load.first, router_.state().capacity(load.first).value(),
+                                          demand.flows(l));
+      most_s = std::max(most_s, demand.bytes[l] / left);
+    }
+  return most_s;
+}
+
+/// How long the step waits for traffic that leaves servers.
+double StepModel::exposed_on_fabric_s(const StepProfile& profile) const {
+  Duration exposed = profile.part(StepPart::exposed_dp) + profile.part(StepPart::exposed_pp);
+  if (groups_.uses_fabric(GroupPattern::tensor_ring)) exposed += profile.part(StepPart::exposed_tp);
+  if (groups_.uses_fabric(GroupPattern::context_ring) ||
+      groups_.uses_fabric(GroupPattern::context_step))
+    exposed += profile.part(StepPart::exposed_cp);
+  if (groups_.uses_fabric(GroupPattern::expert_exchange))
+    exposed += profile.part(StepPart::exposed_ep);
+  return to_seconds(exposed);
+}
+
+BytesPerSecond StepModel::store_limit(const Placement& placement,
+                                      std::span<const topologies::HostId> store, bool is_write) {
+  check(!store.empty(), "a store on the fabric has servers");
+  std::vector<std::uint32_t> k = key(placement);
+  add_to_key(k, {{store.begin(), store.end()}, is_write, BytesPerSecond(0)});
+  if (const auto found = store_limits_.find(k); found != store_limits_.end()) return found->second;
+
+  const StepProfile& alone = profile_alone(placement);
+  const bool is_stopped = !alone.cut_off.empty();  // the store has the fabric to itself
+  LinkDemand demand;
+  if (!is_stopped) {
+    groups_.place(placement.servers);
+    data_.place(placement.servers);
+    demand = link_demand(placement);
+  }
+  std::vector<double> store_flows(router_.fabric().links().size(), 0.0);
+  for (const auto& [link, flows] : store_.loads(placement.servers, store, is_write))
+    store_flows[link.index()] = flows;
+  const double step_s = is_stopped ? 1.0 : to_seconds(alone.step);
+  const double exposed_s = is_stopped ? 0.0 : exposed_on_fabric_s(alone);
+  double least_Bps = MaxMin::unlimited;
+  std::vector<SharedLink> links;
+  for (std::size_t i = 0; i < placement.servers.size(); ++i) {
+    links.clear();
+    for (const auto& load :
+         store_.path(placement.servers[i], StoreTraffic::partner(i, store), is_write)) {
+      const std::size_t l = load.first.index();
+      const bool is_shared = !is_stopped && demand.bytes[l] > 0;
+      links.push_back({router_.state().capacity(load.first).value() * server_.nic.efficiency,
+                       store_flows[l], is_shared ? demand.bytes[l] : 0.0,
+                       is_shared ? demand.flows(l) : 0.0});
+    }
+    least_Bps = std::min(least_Bps, links.empty() ? 0.0 : mean_flow_Bps(links, step_s, exposed_s));
+  }
+  const BytesPerSecond limit(least_Bps * store_.flows_of_server());
+  return store_limits_.emplace(std::move(k), limit).first->second;
+}
+
+}  // namespace trainyard::models
