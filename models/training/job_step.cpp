@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "models/training/job.hpp"
+
+/// A job and its step: which profile it runs under, what it waits for, when it cannot run.
+namespace trainyard::models {
+
+using sim::Process;
+using topologies::HostId;
+
+namespace {
+
+/// As a step while nothing at all comes from the store: next to no progress.
+constexpr Duration nothing_comes = std::chrono::hours(24);
+
+}  // namespace
+
+/// False: the step cannot run.
+bool Job::use_profile() {
+  is_profile_stale_ = false;
+  if (is_blocked_) {
+    stand_cut_off();
+    return false;
+  }
+  const StepProfile& bare = steps_.profile(placement());
+  if (!bare.cut_off.empty()) {
+    cut_off_by_ = bare.cut_off;
+    is_cut_for_good_ = bare.is_cut_for_good;
+    stand_cut_off();
+    return false;
+  }
+  cut_off_by_.clear();
+  const StepProfile& now = with_data_wait(bare);
+  if (!profiles_.empty() && profiles_[profile_] == &now) {
+    progress_.set_profile(now);
+    return true;
+  }
+  if (state_ == JobState::training) close_segment();
+  const auto known = std::find(profiles_.begin(), profiles_.end(), &now);
+  profile_ = static_cast<std::uint32_t>(known - profiles_.begin());
+  if (known == profiles_.end()) profiles_.push_back(&now);
+  progress_.set_profile(now);
+  if (state_ == JobState::training) open_segment();
+  return true;
+}
+
+/// The step with what it waits for its batch.
+const StepProfile& Job::with_data_wait(const StepProfile& bare) {
+  if (!feed_) return bare;
+  feed_->train(bare.step);
+  if (!data_store_.on_fabric.empty() && seconds_per_step_without_store_ == 0) {
+    seconds_per_step_without_store_ = to_seconds(bare.step);
+    StoreFlow flow;
+    flow.store = data_store_.on_fabric;
+    flow.is_write = false;
+    flow.name = "batches from " + setup_.spec.data->store;
+    flow.rate = BytesPerSecond(setup_.spec.data->sample.value() * double(setup_.spec.global_batch) /
+                               (seconds_per_step_without_store_ * double(active_)));
+    saves_.set_data_flow(std::move(flow));
+  }
+  const Duration wait = std::max(std::min(feed_->step(), nothing_comes), bare.step) - bare.step;
+  const StepProfile* now = &bare;
+  if (wait > Duration::zero()) {
+    auto& kept = waiting_profiles_[{&bare, wait}];
+    if (!kept) {
+      kept = std::make_unique<StepProfile>(bare);
+      kept->step += wait;
+      kept->parts[std::size_t(StepPart::data_stall)] += wait;
+      Watts least = bare.power.empty() ? Watts(0) : bare.power.front().power;
+      for (const PowerPhase& phase : bare.power) least = std::min(least, phase.power);
+      if (!bare.power.empty()) kept->power.push_back({wait, least});
+      for (LinkUse& use : kept->busiest_links)
+        use.utilisation *= to_seconds(bare.step) / to_seconds(kept->step);
+    }
+    now = kept.get();
+  }
+  note_data_wait(wait > Duration::zero() ? to_seconds(wait) / to_seconds(now->step) : 0.0);
+  return *now;
+}
+
+/// Opens, goes on with or closes a row of data waits.
+void Job::note_data_wait(double share) {
+  const std::string limit = share > 0 ? feed_->limit() : std::string();
+  if (is_waiting_for_data_ && share > 0 && data_waits_.back().share == share &&
+      data_waits_.back().limit == limit)
+    return;
+  if (is_waiting_for_data_) {
+    data_waits_.back().end = engine_.now();
+    if (data_waits_.back().end == data_waits_.back().start) data_waits_.pop_back();
+  }
+  is_waiting_for_data_ = share > 0;
+  if (!is_waiting_for_data_) return;
+  data_waits_.push_back({engine_.now(), engine_.now(), share, limit});
+  note(data_wait_, share);
+}
+
+/// The queue ran empty or filled up, or the supply changed.
+Process Job::watch_feed() {
+  for (;;) {
+    co_await feed_->changed().wait();
+    if (state_ != JobState::training) continue;
+    settle();
+    refresh_profile();
+  }
+}
+
+void Job::stand_cut_off() {
+  if (is_blocked_) {
+    const auto server = std::find_if(training_on_.begin(), training_on_.end(),
+                                     [&](HostId s) { return !pool_.flags(s).connected; });
+    cut_off_by_ = server == training_on_.end()
+                      ? std::string("an adapter has no link")
+                      : "an adapter of " + topologies::Fabric::name(*server) + " has no link";
+    is_cut_for_good_ = false;
+  }
+  counted_.last_cut = cut_off_by_;
+  if (state_ == JobState::cut_off) return;
+  enter(JobState::cut_off);
+  ++counted_.cuts;
+  if (!is_blocked_) note(cut_, 0);
+}
+
+Placement Job::placement() const {
+  Placement p;
+  p.servers = training_on_;
+  for (const Fault& fault : faults_) {
+    if (fault.effect != Effect::slow) continue;
+    const auto rank = std::find(p.servers.begin(), p.servers.end(), fault.servers.front());
+    const std::int64_t first = (rank - p.servers.begin()) * gpus_per_server_;
+    const bool is_gpu = fault.component == Component::gpu;
+    const std::int64_t place = is_gpu ? fault.unit % gpus_per_server_ : 0;
+    for (std::int64_t i = 0; i < (is_gpu ? 1 : gpus_per_server_); ++i)
+      if (first + place + i < active_gpus_) p.slow.push_back({first + place + i, fault.speed});
+  }
+  // A GPU that is slow for two reasons counts once, with the worse.
+  std::sort(p.slow.begin(), p.slow.end(), [](const SlowGpu& a, const SlowGpu& b) {
+    return a.gpu != b.gpu ? a.gpu < b.gpu : a.speed < b.speed;
+  });
+  const auto same = [](const SlowGpu& a, const SlowGpu& b) { return a.gpu == b.gpu; };
+  p.slow.erase(std::unique(p.slow.begin(), p.slow.end(), same), p.slow.end());
+  return p;
+}
+
+std::int64_t Job::steps_to_go() const {
+  std::int64_t steps = std::numeric_limits<std::int64_t>::max();
+  if (setup_.spec.steps) steps = *setup_.spec.steps - progress_.steps();
+  steps = std::min(steps, saves_.steps_to_due());
+  if (must_leave() || warned_until_ || wants_to_regrow())
+    steps = std::min<std::int64_t>(steps, progress_.is_between_steps() ? 0 : 1);
+  return steps;
+}
+
+bool Job::is_done() const {
+  return setup_.spec.steps && progress_.steps() >= *setup_.spec.steps;
+}
+
+}  // namespace trainyard::models
