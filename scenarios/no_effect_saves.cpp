@@ -192,7 +192,6 @@ void restart(NoEffectLines& out, const std::string& path, const models::JobSpec&
 
 void data(NoEffectLines& out, const std::string& path, const models::JobSpec& job) {
   const models::DataSpec& d = *job.data;
-  out.idle(path + ".sample_spread", "batches are supplied at the rate of samples of the mean size");
   if (d.samples == 0)
     out.idle(path, {"cache", "cache_rate", "shuffle"},
              "samples is 0: no sample is read twice, so a cache holds nothing of use");

@@ -35,6 +35,9 @@ constexpr std::array kinds{
     Kind{Dimension::flops, "a number of FLOPs", "a number of FLOPs such as \"4.2 ZFLOP\""},
     Kind{Dimension::flop_rate, "a compute rate", "a compute rate such as \"989 TFLOP/s\""},
     Kind{Dimension::power, "a power", "a power such as \"700 W\""},
+    Kind{Dimension::apparent, "an apparent power", "an apparent power such as \"2500 kVA\""},
+    Kind{Dimension::voltage, "a voltage", "a voltage such as \"400 V\""},
+    Kind{Dimension::current, "a current", "a current such as \"32 A\""},
     Kind{Dimension::energy, "an energy", "an energy such as \"2 kWh\""},
     Kind{Dimension::money, "a price", "a price such as \"36000 USD\""},
     Kind{Dimension::frequency, "a frequency", "a frequency such as \"0.5 /h\""},
@@ -70,6 +73,9 @@ std::vector<Unit> make_units() {
     units.push_back({prefix + "FLOP/s", Dimension::flop_rate, power});
     if (power <= 9) {
       units.push_back({prefix + "W", Dimension::power, power});
+      units.push_back({prefix + "VA", Dimension::apparent, power});
+      units.push_back({prefix + "V", Dimension::voltage, power});
+      units.push_back({prefix + "A", Dimension::current, power});
       units.push_back({prefix + "J", Dimension::energy, power});
       units.push_back({prefix + "Wh", Dimension::energy, power, 0, 3600, false});
       units.push_back({prefix + "USD", Dimension::money, power, 0, 1, power == 0});

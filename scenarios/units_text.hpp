@@ -14,7 +14,20 @@
 /// value.
 namespace trainyard::scenarios {
 
-enum class Dimension { bytes, rate, flops, flop_rate, power, energy, money, frequency, time };
+enum class Dimension {
+  bytes,
+  rate,
+  flops,
+  flop_rate,
+  power,
+  apparent,
+  voltage,
+  current,
+  energy,
+  money,
+  frequency,
+  time
+};
 
 /// The dimension of each Quantity type.
 template <class Q>
@@ -27,6 +40,12 @@ template <>
 inline constexpr Dimension dimension_of<FlopsPerSecond> = Dimension::flop_rate;
 template <>
 inline constexpr Dimension dimension_of<Watts> = Dimension::power;
+template <>
+inline constexpr Dimension dimension_of<VoltAmperes> = Dimension::apparent;
+template <>
+inline constexpr Dimension dimension_of<Volts> = Dimension::voltage;
+template <>
+inline constexpr Dimension dimension_of<Amperes> = Dimension::current;
 template <>
 inline constexpr Dimension dimension_of<Joules> = Dimension::energy;
 template <>
@@ -43,8 +62,8 @@ struct UnitError {
   std::string right;
 };
 
-/// The value in SI base units (bytes, bytes/s, FLOP, FLOP/s, W, J, USD, 1/s); none and `error`
-/// filled in otherwise.
+/// The value in SI base units (bytes, bytes/s, FLOP, FLOP/s, W, VA, V, A, J, USD, 1/s); none and
+/// `error` filled in otherwise.
 std::optional<double> parse_quantity(std::string_view text, Dimension dimension, UnitError& error);
 
 /// Times are whole nanoseconds: a fraction of one is rounded up, a positive time below one

@@ -5,23 +5,28 @@
 #include <string_view>
 
 #include "scenarios/validate.hpp"
+#include "sim/units.hpp"
 
 /// Published results of MLPerf Storage against the wait for data of accelerators in lock-step:
 /// utilisation = compute time / step time, errors in percentage points.
 ///
-/// Submitters add accelerators until utilisation is just above its threshold, so their rows lie
-/// where the queues of some accelerators run empty now and then, and all wait for the slowest. With
-/// n accelerators, w the wait of one alone over its compute time:
+/// Submitters add accelerators until utilisation is just above the threshold t of the benchmark, so
+/// their rows lie where readers are about as fast as the steps and each step waits for the slowest
+/// of n batches, whose times vary. The largest of n + 1 standard normal deviates is sqrt(2 ln(n+1))
+/// at most, so with n accelerators
 ///
-///     step = compute (1 + w k (1 + 0.25 ln n)),     utilisation = compute / step
+///     wait / compute = w (1 / t - 1) sqrt(2 ln(n + 1)),     utilisation = 1 / (1 + wait / compute)
 ///
 /// w is the limit of a system and set by one row: the first of the system with the same workload,
-/// else its first. k is that of a workload: 1 for unet3d, 0.7 for resnet50, 3.5 for cosmoflow with
-/// its steps of milliseconds. The three constants are fitted to these rows. A row is predicted from
-/// an earlier row only; the first row of a system sets the limit and is not predicted.
+/// else its first. Nothing is fitted: t is 0.9, for cosmoflow 0.7. A row is predicted from an
+/// earlier row only; the first row of a system sets the limit and is not predicted.
 ///
-///     row 31: cosmoflow, 38 A100, utilisation 0.710         ->  w = 0.408 / (3.5 · 1.909) = 0.061
-///     row 32: cosmoflow, 21 H100                            ->  1 / (1 + w 3.5 · 1.761) = 0.726
+///     row 33: cosmoflow, 38 A100, utilisation 0.710    ->  w = 0.408 / (0.4286 · 2.707) = 0.352
+///     row 34: cosmoflow, 21 H100                       ->  1 / (1 + w 0.4286 · 2.486) = 0.727
+///
+/// Beside it, in the method of each row and by groups: what models/storage says, a DataFeed of n
+/// accelerators on a SharedStore whose read rate is what the same earlier row delivered; and always
+/// the threshold.
 ///
 /// Columns: system, workload, accelerator_emulated, accelerators, and
 /// implied_accelerator_utilisation or samples_per_s. docs/models/data-path.md
@@ -36,6 +41,7 @@ struct StorageWorkload {
   double batch = 0;
   double compute_s = 0;  // of a step
   double record_bytes = 0;
+  double threshold = 0;  // utilisation from which a result counts
 };
 std::optional<StorageWorkload> storage_workload(std::string_view name,
                                                 std::string_view accelerator);
@@ -43,7 +49,12 @@ std::optional<StorageWorkload> storage_workload(std::string_view name,
 /// Name of a system without the workload and the accelerator that some submitters put into it.
 std::string system_of(std::string_view name);
 
-/// What lock-step makes of the wait of one accelerator alone: times k (1 + 0.25 ln n).
-double lock_step_factor(std::string_view workload, double accelerators);
+/// Wait over compute time of n accelerators in lock-step, for w = 1.
+double lock_step_wait(const StorageWorkload& workload, double accelerators);
+
+/// Utilisation by the models of a run: readers without limits of their own on a store that reads at
+/// `read_rate`.
+double loader_utilisation(const StorageWorkload& workload, double accelerators,
+                          BytesPerSecond read_rate);
 
 }  // namespace trainyard::scenarios

@@ -107,6 +107,7 @@ World::World(const Scenario& scenario, sim::Recorder& recorder, Stage& stage, si
     j.job = std::make_unique<models::Job>(engine_, recorder, pool_, shelf, stage.steps(name),
                                           std::move(setup), std::move(feed), std::move(data_store));
     faults_.add_user(*j.job);
+    j.job->share_fabric(neighbours_);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "models/scheduling/fabric_faults.hpp"
 #include "models/scheduling/servers.hpp"
 #include "models/storage/store.hpp"
+#include "models/training/fabric_neighbours.hpp"
 #include "models/training/job.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/stage.hpp"
@@ -54,6 +55,7 @@ class World {
   models::FailureClocks clocks_;
   models::ServerPool pool_;
   models::FabricFaults faults_;
+  models::FabricNeighbours neighbours_;
   std::vector<JobWorld> jobs_;
 };
 

@@ -55,6 +55,15 @@ std::string to_text(FlopsPerSecond q) {
 std::string to_text(Watts q) {
   return with_unit(q.value(), "W");
 }
+std::string to_text(VoltAmperes q) {
+  return with_unit(q.value(), "VA");
+}
+std::string to_text(Volts q) {
+  return with_unit(q.value(), "V");
+}
+std::string to_text(Amperes q) {
+  return with_unit(q.value(), "A");
+}
 std::string to_text(Joules q) {
   return with_unit(q.value(), "J");
 }

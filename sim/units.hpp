@@ -62,6 +62,9 @@ struct bytes_per_second;
 struct flops;
 struct flops_per_second;
 struct watts;
+struct volt_amperes;
+struct volts;
+struct amperes;
 struct joules;
 struct dollars;
 struct per_second;
@@ -72,6 +75,10 @@ using BytesPerSecond = Quantity<dimension::bytes_per_second>;
 using Flops = Quantity<dimension::flops>;
 using FlopsPerSecond = Quantity<dimension::flops_per_second>;
 using Watts = Quantity<dimension::watts>;
+/// Apparent power, P and Q together: what cables, transformers and breakers are rated for.
+using VoltAmperes = Quantity<dimension::volt_amperes>;
+using Volts = Quantity<dimension::volts>;
+using Amperes = Quantity<dimension::amperes>;
 using Joules = Quantity<dimension::joules>;
 using Dollars = Quantity<dimension::dollars>;
 /// A rate of events: failures, I/O operations.
@@ -84,6 +91,9 @@ std::string to_text(BytesPerSecond);
 std::string to_text(Flops);
 std::string to_text(FlopsPerSecond);
 std::string to_text(Watts);
+std::string to_text(VoltAmperes);
+std::string to_text(Volts);
+std::string to_text(Amperes);
 std::string to_text(Joules);
 std::string to_text(Dollars);
 std::string to_text(PerSecond);
@@ -112,6 +122,11 @@ TRAINYARD_LITERAL(TFLOP, Flops, 1e12)
 TRAINYARD_LITERAL(TFLOPps, FlopsPerSecond, 1e12)
 TRAINYARD_LITERAL(W, Watts, 1.0)
 TRAINYARD_LITERAL(kW, Watts, 1e3)
+TRAINYARD_LITERAL(MW, Watts, 1e6)
+TRAINYARD_LITERAL(VA, VoltAmperes, 1.0)
+TRAINYARD_LITERAL(kVA, VoltAmperes, 1e3)
+TRAINYARD_LITERAL(V, Volts, 1.0)
+TRAINYARD_LITERAL(A, Amperes, 1.0)
 TRAINYARD_LITERAL(J, Joules, 1.0)
 #undef TRAINYARD_LITERAL
 }  // namespace literals

@@ -265,6 +265,21 @@ void describe(Visitor& v, FailureProfileSpec& s) {
   v.optional("lemons", s.lemons, "servers that fail more often than their peers");
 }
 
+/// A health check that finds fault with servers that have none: the job stops at once, the server is
+/// taken out and tested, and comes back. The class "false alarm" of all_classes().
+struct FalseAlarmsSpec {
+  Duration mean{};  // of one server, between two false alarms
+  DelaySpec test{Law::fixed, std::chrono::minutes(30)};
+};
+
+template <class Visitor>
+void describe(Visitor& v, FalseAlarmsSpec& s) {
+  v.required("mean", s.mean, "mean time between false alarms of one server", above(0));
+  v.optional("test", s.test, "how long a server is tested before it comes back");
+}
+
+inline constexpr const char* false_alarm_name = "false alarm";
+
 struct FailuresSpec {
   bool enabled = true;
   FailureProfileSpec profile;
@@ -274,10 +289,19 @@ struct FailuresSpec {
   std::optional<InletSpec> inlet = {};
   std::map<std::string, ScriptedFaultSpec> script = {};
   std::string log = {};  // CSV file with faults to replay
-  /// The profile's with those of the scenario over them.
+  std::optional<FalseAlarmsSpec> false_alarms = {};
+  /// The profile's with those of the scenario over them, and the false alarms of health checks.
   std::map<std::string, FailureClassSpec> all_classes() const {
     std::map<std::string, FailureClassSpec> all = classes;
     all.insert(profile.classes.begin(), profile.classes.end());
+    if (false_alarms) {
+      FailureClassSpec& alarm = all[false_alarm_name];
+      alarm = {};
+      alarm.component = Component::server;
+      alarm.lifetime.mean = false_alarms->mean;
+      alarm.repair = false_alarms->test;
+      alarm.idle_factor = 0;  // the checks run beside training
+    }
     return all;
   }
   const std::optional<LemonsSpec>& all_lemons() const { return lemons ? lemons : profile.lemons; }
@@ -292,6 +316,11 @@ void describe(Visitor& v, FailuresSpec& s) {
   v.optional("inlet", s.inlet, "inlet temperature over the day and the year");
   v.optional("script", s.script, "faults at given times, by name");
   v.optional("log", s.log, "CSV file with faults to replay, relative to the scenario file");
+  v.optional("false_alarms", s.false_alarms,
+             "health checks that stop the job and take out a server that has no fault");
+  v.check(!s.false_alarms || (!s.classes.contains(false_alarm_name) &&
+                              !s.profile.classes.contains(false_alarm_name)),
+          "false_alarms", "a class is called \"false alarm\" already: give one of the two");
 }
 
 }  // namespace trainyard::models

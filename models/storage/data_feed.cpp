@@ -18,6 +18,8 @@ constexpr double rounding = 1e-9;
 constexpr double trim = 1e-6;
 // A hit rate that changes by less is not worth an event: at most 500 of them over all epochs.
 constexpr double hit_rate_step = 0.002;
+// Waits for uneven samples that are a smaller share of the step are none.
+constexpr double least_wait = 1e-6;
 
 bool about(double a, double b, double tolerance) {
   return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
@@ -107,7 +109,20 @@ void DataFeed::restart(double samples_done, std::int64_t servers, double samples
 }
 
 double DataFeed::wanted() const {
-  return state_ == State::training ? 1 / to_seconds(asked_step_) : 0;
+  return state_ == State::training ? 1 / to_seconds(pace_) : 0;
+}
+
+/// GPUs whose batch is less than a sample share one.
+Duration DataFeed::pace_of(Duration step) const {
+  if (data_.sample_spread == 0) return step;
+  const double queues = std::min(double(servers_ * gpus_per_server_), samples_per_step_);
+  const double spread = batch_spread(data_, store_.spec(), hit_rate_, samples_per_step_ / queues);
+  const double workers = double(data_.workers) * double(gpus_per_server_ * servers_);
+  const double supply =
+      workers / worker_cycle_s(data_, store_.spec(), hit_rate_) / samples_per_step_;
+  const double most = 1 / to_seconds(step);
+  const double rate = uneven_rate(supply, most, spread, queues, double(data_.prefetch));
+  return rate < most * (1 - least_wait) ? seconds(1 / rate) : step;
 }
 
 void DataFeed::advance() {
@@ -196,6 +211,7 @@ void DataFeed::decide() {
   if (state_ == State::off) return;
   const LoaderSupply local = loader_supply(data_, store_.spec(), gpus_per_server_, hit_rate_);
   const double target = local.samples_per_s * double(servers_) / samples_per_step_;
+  if (state_ == State::training) pace_ = pace_of(asked_step_);
   const double want = wanted();
   const auto from_store = [&](double batches_per_s) {
     limit_ = local.limit;
@@ -205,6 +221,9 @@ void DataFeed::decide() {
   const bool is_full = level_ >= capacity();
   supply_ = from_store(is_full ? std::min(want, target) : target);
   if (is_full && supply_ < want) supply_ = std::min(want, from_store(target));
+  if (state_ == State::training && pace_ > asked_step_ && supply_ >= want &&
+      target * to_seconds(asked_step_) >= 1)
+    limit_ = SupplyLimit::uneven;
   demand_ = level_ > 0 ? want : level_ < 0 ? 0 : std::min(want, supply_);
   arm();
   announce();
@@ -228,7 +247,7 @@ void DataFeed::arm() {
 
 Duration DataFeed::step() const {
   check(state_ == State::training, "only a job that trains has a step");
-  if (level_ > 0 || (level_ == 0 && supply_ >= wanted())) return asked_step_;
+  if (level_ > 0 || (level_ == 0 && supply_ >= wanted())) return pace_;
   if (level_ < 0 || supply_ <= 0) return forever;
   return seconds(1 / supply_);
 }
@@ -254,6 +273,8 @@ std::string DataFeed::limit() const {
   switch (limit_) {
     case SupplyLimit::workers:
       return "workers";
+    case SupplyLimit::uneven:
+      return "uneven samples";
     case SupplyLimit::cores:
       return "CPU cores";
     case SupplyLimit::client:

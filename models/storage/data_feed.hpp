@@ -19,6 +19,9 @@
 ///     empty and p < c:      the step takes 1 / p
 ///     full:                 p = c, and the readers ask the store for no more than that
 ///
+/// Samples of uneven size: a step that need not wait on average still waits for the slowest GPU now
+/// and then (`uneven_rate` in loader.hpp), so c is the rate that readers and steps reach together.
+///
 /// Between two events all rates are constant, so the moments when the queue runs empty, is full or
 /// the hit rate of the cache changes with an epoch are known: one timer, no event a step.
 ///
@@ -62,9 +65,9 @@ class DataFeed {
   double queue_batches() const;
   /// Batches a second that readers bring now.
   double supply_batches() const { return supply_; }
-  /// What limits the supply: "workers", "CPU cores", "client limit", "cache", "read bandwidth of
-  /// scratch", "metadata of scratch"; the last two with whom the share was lost to:
-  /// ", shared with neighbour etl (8.2 GB/s)".
+  /// What limits the supply: "workers", "uneven samples", "CPU cores", "client limit", "cache",
+  /// "read bandwidth of scratch", "metadata of scratch"; the last two with whom the share was lost
+  /// to: ", shared with neighbour etl (8.2 GB/s)".
   std::string limit() const;
   /// Share of the reads that the caches answer in this epoch.
   double hit_rate() const { return hit_rate_; }
@@ -92,6 +95,7 @@ class DataFeed {
   void arm();
   void announce();
 
+  Duration pace_of(Duration step) const;
   double wanted() const;  // batches a second that the job would take
   double capacity() const { return double(data_.prefetch); }
 
@@ -110,6 +114,7 @@ class DataFeed {
 
   State state_ = State::off;
   Duration asked_step_{};
+  Duration pace_{};  // of a step while there are batches: asked_step_, if all samples are alike
   Time as_of_{};
   double level_ = 0;     // batches ahead of the one in use; below 0 before the first one is there
   double position_ = 0;  // samples read

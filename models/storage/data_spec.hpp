@@ -14,7 +14,7 @@ namespace trainyard::models {
 struct DataSpec {
   std::string store;
   Bytes sample;                     // mean size of one sample on the store
-  double sample_spread = 0;         // standard deviation of the size / mean
+  double sample_spread = 0;         // standard deviation of the size / mean; 0: all alike
   double files_per_sample = 1;      // opens a sample: 1 for a file each, 1/1251 for 1251 a file
   std::int64_t samples = 0;         // of the data set; 0: endless, no epoch repeats
   bool shuffle = true;              // every epoch in another random order
@@ -30,7 +30,8 @@ template <class Visitor>
 void describe(Visitor& v, DataSpec& s) {
   v.required("store", s.store, "store that holds the data set, by its name under storage");
   v.required("sample", s.sample, "mean size of one sample (one sequence) on the store", above(0));
-  v.optional("sample_spread", s.sample_spread, "standard deviation of the size over its mean",
+  v.optional("sample_spread", s.sample_spread,
+             "standard deviation of the size over its mean: steps wait for the slowest GPU's batch",
              between(0, 3));
   v.optional("files_per_sample", s.files_per_sample,
              "files opened for a sample: 1 for a file each, 1/1000 for a thousand packed in one",

@@ -16,15 +16,47 @@ double limited(double capacity, double each) {
   return each > 0 ? capacity / each : endless;
 }
 
+BytesPerSecond stream_rate(const StoreSpec& store) {
+  return store.stream_rate ? std::min(*store.stream_rate, store.client_rate) : store.client_rate;
+}
+
+/// Brownian motion that drifts, kept between 0 and `room`: how far it is pushed at 0 in a step.
+double push_at_empty(double drift, double variance, double room) {
+  const double x = 2 * drift * room / variance;
+  if (std::abs(x) < 1e-9) return variance / (2 * room);
+  return drift / std::expm1(x);
+}
+
 }  // namespace
 
 double worker_cycle_s(const DataSpec& data, const StoreSpec& store, double hit_rate) {
-  const BytesPerSecond stream =
-      store.stream_rate ? std::min(*store.stream_rate, store.client_rate) : store.client_rate;
+  const BytesPerSecond stream = stream_rate(store);
   const double fetch_s =
       data.files_per_sample * to_seconds(store.open_latency) + data.sample / Bytes(stream.value());
   return (1 - hit_rate) * fetch_s + hit_rate * (data.sample / Bytes(data.cache_rate.value())) +
          to_seconds(data.decode);
+}
+
+double batch_spread(const DataSpec& data, const StoreSpec& store, double hit_rate, double samples) {
+  check(samples > 0, "a batch has samples", samples);
+  if (data.sample_spread == 0) return 0;
+  const double bytes_s = (1 - hit_rate) * (data.sample / Bytes(stream_rate(store).value())) +
+                         hit_rate * (data.sample / Bytes(data.cache_rate.value()));
+  return data.sample_spread * (bytes_s / worker_cycle_s(data, store, hit_rate)) /
+         std::sqrt(samples);
+}
+
+double uneven_rate(double supply, double want, double spread, double queues, double prefetch) {
+  check(supply > 0 && want > 0 && spread >= 0 && queues >= 1 && prefetch >= 1,
+        "queues that are filled and emptied", supply, want, spread, queues, prefetch);
+  if (spread == 0) return std::min(supply, want);
+  const double log_n = std::log(queues);
+  const double slowest = std::min(spread * std::sqrt(2 * log_n),
+                                  0.6 * spread * spread * log_n / (prefetch - 1 + 0.58 * spread));
+  const double batch = (1 + slowest) / supply;
+  const double deviation = spread * batch;
+  const double room = (prefetch - 1 + 1.17 * spread) * batch;
+  return 1 / (1 / want + push_at_empty(1 / want - batch, deviation * deviation, room));
 }
 
 LoaderSupply loader_supply(const DataSpec& data, const StoreSpec& store,

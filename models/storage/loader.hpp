@@ -22,11 +22,29 @@
 ///     loader_supply(data, store, 8, 0)            // 8 GPUs: {2,560 samples/s, SupplyLimit::cores}
 ///     cache_hit_rate(0.5, 64, 10, true)           // 0.145: ten epochs fill a seventh of the cache
 ///
+/// Samples of uneven size make batches of one GPU uneven. All GPUs step together, so each step
+/// waits for whoever is late, and the queue of a GPU only holds so much. `uneven_rate` is the rate
+/// of steps that is left, for n queues of K batches whose times vary by c (deviation / mean):
+///
+///     e = min(c sqrt(2 ln n), 0.6 c^2 ln n / (K - 1 + 0.58 c))     the slowest of n
+///     m = (1 + e) / p                                              a batch of all of them
+///     step = s + x / (exp(2 x B / (c^2 m)) - 1),   x = s - m,      s = 1 / want,
+///                                                  B = K - 1 + 1.17 c
+///
+/// The last line is Brownian motion between an empty and a full queue, its ends
+/// moved by 0.58 c each because batches are whole (Siegmund 1979). ln n is what n such queues tend
+/// to, and 0.6 is measured on queues played batch by batch; theory says 0.5 for c -> 0. With c = 0
+/// it is min(p, want).
+///
+///     uneven_rate(1, 1, 0.18, 512, 2)             // 0.90: readers no faster than the steps
+///     uneven_rate(1.3, 1, 0.18, 512, 2)           // 1.00: 30 % to spare
+///
 /// P. Denning, J. Buzen, "The operational analysis of queueing network models", ACM Computing
-/// Surveys 10(3), 1978. docs/models/data-path.md
+/// Surveys 10(3), 1978. D. Siegmund, "Corrected diffusion approximations in certain random walk
+/// problems", Advances in Applied Probability 11(4), 1979. docs/models/data-path.md
 namespace trainyard::models {
 
-enum class SupplyLimit { workers, cores, client, cache, bandwidth, metadata };
+enum class SupplyLimit { workers, uneven, cores, client, cache, bandwidth, metadata };
 
 struct LoaderSupply {
   double samples_per_s = 0;  // of one server
@@ -35,6 +53,14 @@ struct LoaderSupply {
 
 /// Seconds that one worker needs for one sample if nobody is in its way.
 double worker_cycle_s(const DataSpec& data, const StoreSpec& store, double hit_rate);
+
+/// Deviation over mean of the time that the readers of one GPU need for a batch of so many samples:
+/// bytes take longer for a larger sample, opens and decoding do not.
+double batch_spread(const DataSpec& data, const StoreSpec& store, double hit_rate, double samples);
+
+/// Steps a second, where the readers of each GPU alone bring `supply` batches a second, steps would
+/// take `want`, and `queues` GPUs with `prefetch` batches each step together.
+double uneven_rate(double supply, double want, double spread, double queues, double prefetch);
 
 /// What the readers of one server with so many GPUs can supply from a store that gives them all
 /// they ask for.

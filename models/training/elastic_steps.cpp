@@ -46,6 +46,7 @@ StepModel& ElasticSteps::at_size(std::size_t servers) {
       *models_.emplace(data, std::make_unique<StepModel>(*job, server_, router_)).first->second;
   if (full().compute_scale() != 1.0) model.scale_compute(full().compute_scale());
   model.set_store_flows(store_flows_);
+  model.set_others(others_transfers_, others_steps_);
   return model;
 }
 
@@ -62,6 +63,16 @@ void ElasticSteps::set_store_flows(std::vector<StoreFlow> flows) {
   for (const auto& [data, model] : models_) model->set_store_flows(store_flows_);
 }
 
+void ElasticSteps::set_others(std::vector<StoreFlow> transfers, std::vector<StepOnLinks> steps) {
+  others_transfers_ = std::move(transfers);
+  others_steps_ = std::move(steps);
+  for (const auto& [data, model] : models_) model->set_others(others_transfers_, others_steps_);
+}
+
+StepOnLinks ElasticSteps::on_links(const Placement& placement) {
+  return at_size(placement.servers.size()).on_links(placement);
+}
+
 BytesPerSecond ElasticSteps::store_limit(const Placement& placement,
                                          std::span<const topologies::HostId> store, bool is_write) {
   return at_size(placement.servers.size()).store_limit(placement, store, is_write);
@@ -74,6 +85,8 @@ void ElasticSteps::links_changed(std::span<const topologies::LinkId> links) {
 void ElasticSteps::begin_run(const Placement& first) {
   std::erase_if(models_, [&](const auto& entry) { return entry.first != data_; });
   store_flows_.clear();
+  others_transfers_.clear();
+  others_steps_.clear();
   full().begin_run(first);
 }
 

@@ -37,6 +37,8 @@ class ElasticSteps final : public StepSource {
   const StepProfile& profile(const Placement& placement) override;
   bool uses(const Placement& placement, std::span<const topologies::LinkId> links) override;
   void set_store_flows(std::vector<StoreFlow> flows) override;
+  void set_others(std::vector<StoreFlow> transfers, std::vector<StepOnLinks> steps) override;
+  StepOnLinks on_links(const Placement& placement) override;
   BytesPerSecond store_limit(const Placement& placement, std::span<const topologies::HostId> store,
                              bool is_write) override;
   void links_changed(std::span<const topologies::LinkId> links) override;
@@ -54,6 +56,8 @@ class ElasticSteps final : public StepSource {
   int replica_gpus_;
   int data_;  // replicas at full size
   std::vector<StoreFlow> store_flows_;
+  std::vector<StoreFlow> others_transfers_;
+  std::vector<StepOnLinks> others_steps_;
   std::map<int, std::unique_ptr<StepModel>> models_;  // by replicas
 };
 

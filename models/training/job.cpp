@@ -210,6 +210,7 @@ Job::Job(sim::Engine& engine, sim::Recorder& recorder, ServerPool& pool, const S
       paths_changed_(setup_.name + " paths changed"),
       found_timer_(engine, Phase::completion, [this] { stopped_.notify_all(); }),
       regrow_timer_(engine, Phase::completion, [this] { pace_.notify_all(); }),
+      step_changed_timer_(engine, Phase::decision, [this] { neighbours_->step_changed(*this); }),
       subject_(recorder.subject(setup_.name)),
       placed_(recorder.kind("job placed", "servers")),
       interrupted_(recorder.kind("job struck", "")),
@@ -248,6 +249,7 @@ void Job::close() {
   saves_.stop();
   found_timer_.cancel();
   regrow_timer_.cancel();
+  step_changed_timer_.cancel();
   settle();
   close_segment();
   if (!data_waits_.empty() && is_waiting_for_data_) data_waits_.back().end = engine_.now();

@@ -13,6 +13,7 @@
 #include "models/scheduling/fabric_faults.hpp"
 #include "models/scheduling/servers.hpp"
 #include "models/storage/data_feed.hpp"
+#include "models/training/fabric_neighbours.hpp"
 #include "models/training/job_records.hpp"
 #include "models/training/job_spec.hpp"
 #include "models/training/ledger.hpp"
@@ -54,7 +55,10 @@ struct JobSetup {
   bool every_step = false;  // one engine event a step, each asking for its profile: the slow twin
 };
 
-class Job final : public ServerHolder, public FabricUser, private Saves::Client {
+class Job final : public ServerHolder,
+                  public FabricUser,
+                  public FabricNeighbours::Member,
+                  private Saves::Client {
  public:
   /// `feed` may be null: batches are always there.
   Job(sim::Engine& engine, sim::Recorder& recorder, ServerPool& pool, const StoreShelf& stores,
@@ -73,6 +77,12 @@ class Job final : public ServerHolder, public FabricUser, private Saves::Client 
   void on_preempted(topologies::HostId server) override;
   void on_granted(topologies::HostId server, topologies::HostId instead_of) override;
   void on_links_changed(const LinksChanged& change) override;
+
+  /// Other jobs on the same fabric: saves, loads and batches meet their collectives too. Before the
+  /// run; `neighbours` must outlive the job.
+  void share_fabric(FabricNeighbours& neighbours);
+  void on_neighbours_changed() override;
+  StepOnLinks step_on_links() override;
 
   /// What a step depends on changed (a link, a clock, other traffic): ask for the profile again.
   void refresh_profile();
@@ -151,6 +161,10 @@ class Job final : public ServerHolder, public FabricUser, private Saves::Client 
   void on_save_complete() override { pace_.notify_all(); }
   void on_flows_changed() override { refresh_profile(); }
   void on_bad_save(Time taken) override;
+  bool has_neighbours() const override { return neighbours_ && neighbours_->has_others(); }
+  void on_transfers_changed(std::vector<StoreFlow> transfers) override;
+  void look_at_neighbours() const override;
+  void step_is_another();
   bool is_plugged() const override { return !is_blocked_; }
   sim::Signal& paths_changed() override { return paths_changed_; }
   bool is_corrupt(Time taken) const override;
@@ -221,6 +235,10 @@ class Job final : public ServerHolder, public FabricUser, private Saves::Client 
   Saves saves_;
   std::unique_ptr<DataFeed> feed_;
   StoreAccess data_store_;
+  FabricNeighbours* neighbours_ = nullptr;
+  std::vector<StoreFlow> neighbours_transfers_;
+  mutable bool is_look_due_ = false;     // at the steps of the neighbours
+  std::optional<StepOnLinks> on_links_;  // of this job, once somebody asked
   Ledger ledger_;
   bool is_profile_stale_ = true;
   bool is_in_training_ = false;  // as the pool knows it
@@ -263,6 +281,7 @@ class Job final : public ServerHolder, public FabricUser, private Saves::Client 
   sim::Signal paths_changed_;  // Saves: something happened to links
   sim::Timer found_timer_;     // a slow or corrupting member is found
   sim::Timer regrow_timer_;
+  sim::Timer step_changed_timer_;  // neighbours hear of it when all have dealt with the fabric
   sim::ProcessHandle life_, run_, feed_watch_;
 
   sim::SubjectId subject_;

@@ -30,6 +30,7 @@ void Job::on_strike(const Strike& strike) {
       break;
     case Effect::slow:
       arm_found_timer();
+      step_is_another();
       refresh_profile();
       break;
     case Effect::corrupt:
@@ -154,6 +155,7 @@ void Job::on_links_changed(const LinksChanged& change) {
   }
   const bool is_hit = is_on_fabric() && steps_.uses(placement(), change.links);
   steps_.links_changed(change.links);
+  step_is_another();
   saves_.update_limits();
   paths_changed_.notify_all();
   if (!is_on_fabric()) return;  // it asks for its profile when it starts
@@ -192,7 +194,10 @@ void Job::note_link_changes(const LinksChanged& change) {
 void Job::tell_link_changes() {
   is_blocked_ = false;
   other_changes_.insert(other_changes_.end(), lost_links_.begin(), lost_links_.end());
-  if (!other_changes_.empty()) steps_.links_changed(other_changes_);
+  if (!other_changes_.empty()) {
+    steps_.links_changed(other_changes_);
+    step_is_another();
+  }
   saves_.update_limits();
   lost_links_.clear();
   other_changes_.clear();

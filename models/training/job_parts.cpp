@@ -48,6 +48,8 @@ void Job::enter(JobState state) {
   if (trains != is_in_training_) {
     is_in_training_ = trains;
     pool_.set_training(training_on_, trains);
+    saves_.set_training(trains);
+    step_is_another();
   }
   if (feed_ && state != JobState::training && state_ == JobState::training) {
     feed_->stand();

@@ -124,6 +124,48 @@ void Job::stand_cut_off() {
   if (!is_blocked_) note(cut_, 0);
 }
 
+// --- other jobs on the fabric
+// ---------------------------------------------------------------------
+
+void Job::share_fabric(FabricNeighbours& neighbours) {
+  neighbours_ = &neighbours;
+  neighbours.join(*this);
+}
+
+void Job::on_transfers_changed(std::vector<StoreFlow> transfers) {
+  neighbours_->set_transfers(*this, std::move(transfers));
+}
+
+void Job::on_neighbours_changed() {
+  std::vector<StoreFlow> transfers = neighbours_->transfers_of_others(*this);
+  const bool is_new = transfers != neighbours_transfers_;
+  neighbours_transfers_ = std::move(transfers);
+  is_look_due_ = true;
+  if (is_new) steps_.set_others(neighbours_transfers_, {});
+  saves_.update_limits();
+  if (!is_new || !is_on_fabric()) return;
+  settle();
+  refresh_profile();
+}
+
+/// The steps of the others matter to a transfer only, and are worked out when one needs them.
+void Job::look_at_neighbours() const {
+  if (!std::exchange(is_look_due_, false)) return;
+  steps_.set_others(neighbours_transfers_, neighbours_->steps_of_others(*this));
+}
+
+/// The step started or stopped, or its collectives take other links.
+void Job::step_is_another() {
+  on_links_.reset();
+  if (has_neighbours()) step_changed_timer_.arm(Duration::zero());
+}
+
+StepOnLinks Job::step_on_links() {
+  if (!is_in_training_ || is_blocked_) return {};
+  if (!on_links_) on_links_ = steps_.on_links(placement());
+  return *on_links_;
+}
+
 Placement Job::placement() const {
   Placement p;
   p.servers = training_on_;

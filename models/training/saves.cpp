@@ -73,6 +73,7 @@ void Saves::stop() {
     level->drain.stop();
     level->watch.stop();
   }
+  load_watch_.stop();
   for (sim::ProcessHandle& process : verifying_) process.stop();
 }
 
@@ -247,6 +248,18 @@ Process Saves::watch(Level& level) {
   }
 }
 
+Process Saves::watch_load() {
+  for (;;) {
+    co_await load_from_.store->changed().wait();
+    publish();
+  }
+}
+
+void Saves::end_load() {
+  load_watch_.stop();
+  if (std::exchange(is_loading_, false)) publish();
+}
+
 void Saves::complete(Level& level) {
   level.is_writing = false;
   level.watch.stop();
@@ -322,6 +335,7 @@ void Saves::interrupt(const std::string& why, sim::EventIndex cause) {
   for (auto& level : levels_)
     if (level->is_writing && level->spec.kind != LevelKind::off_site) abort(*level, why);
   cause_ = {};
+  end_load();
   update_flows();
 }
 
@@ -345,6 +359,7 @@ void Saves::lose_server(std::size_t rank, bool only_memory) {
 }
 
 void Saves::set_members(const std::vector<bool>& is_member) {
+  is_member_ = is_member;
   for (std::size_t rank = 0; rank < is_member.size(); ++rank)
     vault_.set_member(rank, is_member[rank]);
 }
@@ -388,19 +403,25 @@ Process Saves::load(CheckpointVault::Choice choice) {
       break;
     case LevelKind::store:
     case LevelKind::off_site: {
-      StoreRequest request;
-      request.user = job_;
-      request.is_write = false;
-      request.servers = servers;
-      request.size = size_;
+      load_ = StoreRequest{};
+      load_.user = job_;
+      load_.is_write = false;
+      load_.servers = servers;
+      load_.size = size_;
       if (is_on_fabric(level)) {
-        request.limit = fabric_limit(level.access->on_fabric, false);
-        while (request.limit.value() <= 0) {
+        load_.limit = fabric_limit(level.access->on_fabric, false);
+        while (load_.limit.value() <= 0) {
           co_await client_.paths_changed().wait();
-          request.limit = fabric_limit(level.access->on_fabric, false);
+          load_.limit = fabric_limit(level.access->on_fabric, false);
         }
+        is_loading_ = true;
+        load_from_ = *level.access;
+        load_name_ = "load from " + level.name;
+        if (client_.has_neighbours())
+          load_watch_ = engine_.spawn(job_ + " traffic from " + level.name, watch_load());
       }
-      co_await level.access->store->move(request);
+      co_await level.access->store->move(load_);
+      end_load();
       break;
     }
   }

@@ -66,6 +66,11 @@ class Saves {
     virtual void on_flows_changed() = 0;
     /// A save that was verified is bad: the job has been corrupt since before it was taken.
     virtual void on_bad_save(Time taken) = 0;
+    /// Other jobs that see what this one transfers; and what they see is this now.
+    virtual bool has_neighbours() const { return false; }
+    virtual void on_transfers_changed(std::vector<StoreFlow> /*transfers*/) {}
+    /// A transfer of this job is about to ask for its share: others should be known to the step.
+    virtual void look_at_neighbours() const {}
     /// Every server of the job has its links; and something about that changed.
     virtual bool is_plugged() const = 0;
     virtual sim::Signal& paths_changed() = 0;
@@ -103,7 +108,8 @@ class Saves {
 
   /// Copies that are gone: of a server that left the job, or of one that lost its power.
   void lose_server(std::size_t rank, bool only_memory);
-  /// Ranks that train and save; all, unless the job is shrunk.
+  /// Ranks that train and save; all, unless the job is shrunk. Copies go to the next member of
+  /// their group.
   void set_members(const std::vector<bool>& is_member);
   void void_since(Time corrupted);
   /// Ranks that hold each other's copies, `parents[component]` by rank.
@@ -117,6 +123,8 @@ class Saves {
   void update_limits();
   /// Batches that come over the training fabric, beside the saves.
   void set_data_flow(std::optional<StoreFlow> flow);
+  /// Batches move only while steps go on.
+  void set_training(bool trains);
 
   const std::vector<CheckpointRow>& rows() const { return rows_; }
   std::int64_t failed() const { return failed_; }  // not begun: the store was full
@@ -155,10 +163,13 @@ class Saves {
   sim::Process write(Level& level);
   sim::Process drain(Level& level);
   sim::Process watch(Level& level);
+  sim::Process watch_load();
+  void end_load();
   sim::Process verify(Level& level, SaveId save, std::size_t row);
   void copy_off_site(const Level& from);
   void forget_what_no_one_needs();
   void update_flows();
+  void publish();
   /// Of each server, to or from these; nothing while there is no path.
   BytesPerSecond fabric_limit(std::span<const topologies::HostId> to, bool is_write) const;
   bool is_on_fabric(const Level& level) const;
@@ -180,7 +191,14 @@ class Saves {
   std::vector<std::unique_ptr<Level>> levels_;  // in the order of the vault
   CheckpointVault vault_;
   std::map<std::size_t, std::vector<std::size_t>> partner_of_;  // by level, rank of a partner
+  std::vector<bool> is_member_;                                 // by rank; empty: all
   std::optional<StoreFlow> data_flow_;
+  bool trains_ = false;
+  StoreRequest load_;  // while is_loading_
+  bool is_loading_ = false;
+  StoreAccess load_from_;
+  std::string load_name_;
+  sim::ProcessHandle load_watch_;
   std::vector<StoreFlow> flows_;
   std::optional<SnapshotId> here_;  // of the state when so many steps had been trained
   std::int64_t here_trained_ = -1;

@@ -33,6 +33,15 @@ constexpr std::size_t cuts_named = 6;      // links
 bool StepModel::uses(const Placement& placement, std::span<const topologies::LinkId> links) {
   std::vector<bool> asked(router_.fabric().links().size(), false);
   for (const topologies::LinkId l : links) asked[l.index()] = true;
+  if (crosses(placement, asked)) return true;
+  for (const StoreFlow& flow : store_flows_)
+    for (const auto& load : loads_of(flow, placement))
+      if (asked[load.first.index()]) return true;
+  return false;
+}
+
+/// Whether collectives or transfers between stages run over one of these links.
+bool StepModel::crosses(const Placement& placement, const std::vector<bool>& asked) {
   if (data_.uses(asked) || groups_.uses(asked)) return true;
   for (int s = 0; plan_.pipeline > 1 && s < plan_.pipeline; ++s) {
     const int next = (s + 1) % plan_.pipeline;
@@ -41,11 +50,6 @@ bool StepModel::uses(const Placement& placement, std::span<const topologies::Lin
         boundaries_.uses(placement.servers, next, s, asked))
       return true;
   }
-  for (const StoreFlow& flow : store_flows_)
-    for (std::size_t i = 0; i < placement.servers.size(); ++i)
-      for (const auto& load :
-           store_.path(placement.servers[i], StoreTraffic::partner(i, flow.store), flow.is_write))
-        if (asked[load.first.index()]) return true;
   return false;
 }
 

@@ -117,13 +117,17 @@ std::vector<std::uint32_t> StepModel::key(const Placement& placement) const {
 
 const StepProfile& StepModel::profile(const Placement& placement) {
   if (job_.measured_step && !is_calibrated_) meet_measured_step(placement);
-  if (profiles_.empty() && !store_flows_.empty()) profile_alone(placement);
+  if (profiles_.empty() && !(store_flows_.empty() && others_transfers_.empty()))
+    profile_alone(placement);
+  beside_.clear();
+  for (const StoreFlow& flow : store_flows_) beside_.push_back(&flow);
+  if (!others_transfers_.empty()) add_transfers_met(placement);
   // Links are looked at one by one where somebody will ask: as the job starts, and when the fabric
   // is not as built or a store is on it.
   const bool detailed = std::exchange(is_first_of_run_, false) || router_.state().is_changed() ||
-                        profiles_.empty() || !store_flows_.empty();
+                        profiles_.empty() || !beside_.empty();
   std::vector<std::uint32_t> k = key(placement);
-  for (const StoreFlow& flow : store_flows_) add_to_key(k, flow);
+  for (const StoreFlow* flow : beside_) add_to_key(k, *flow);
   if (const auto found = profiles_.find(k);
       found != profiles_.end() && (found->second.is_detailed || !detailed)) {
     ++reused_;
@@ -147,6 +151,7 @@ const StepProfile& StepModel::profile(const Placement& placement) {
 void StepModel::begin_run(const Placement& first) {
   check(!router_.state().is_changed(), "a run begins on the fabric as built");
   set_store_flows({});
+  set_others({}, {});
   is_first_of_run_ = true;
   if (!profiles_.empty()) return;
   profile(first);  // decides what holds for all placements

@@ -56,6 +56,8 @@ class StepModel final : public StepSource {
   bool uses(const Placement& placement, std::span<const topologies::LinkId> links) override;
   void links_changed(std::span<const topologies::LinkId> links) override;
   void set_store_flows(std::vector<StoreFlow> flows) override;
+  void set_others(std::vector<StoreFlow> transfers, std::vector<StepOnLinks> steps) override;
+  StepOnLinks on_links(const Placement& placement) override;
   /// Zero if one of the servers has no path.
   BytesPerSecond store_limit(const Placement& placement, std::span<const topologies::HostId> store,
                              bool is_write) override;
@@ -150,6 +152,11 @@ class StepModel final : public StepSource {
   std::vector<std::uint32_t> key(const Placement& placement) const;
   const StepProfile& profile_alone(const Placement& placement);
   void place_store_flows(const Placement& placement);
+  LinkLoads loads_of(const StoreFlow& flow, const Placement& placement);
+  void add_transfers_met(const Placement& placement);
+  bool crosses(const Placement& placement, const std::vector<bool>& links);
+  double capacity_Bps(topologies::LinkId link) const;
+  std::vector<double> left_by_others(std::span<const double> store_flows);
   LinkDemand link_demand(const Placement& placement);
   double exposed_on_fabric_s(const StepProfile& profile) const;
   double link_s_beside_store(const Placement& placement);
@@ -229,8 +236,11 @@ class StepModel final : public StepSource {
   DataTraffic data_;
   GroupTraffic groups_;
   StoreTraffic store_;
-  std::vector<StoreFlow> store_flows_;  // in one order
-  std::vector<StoreLoad> store_loads_;  // of them, while a profile is made
+  std::vector<StoreFlow> store_flows_;       // in one order
+  std::vector<StoreFlow> others_transfers_;  // in one order
+  std::vector<StepOnLinks> others_steps_;
+  std::vector<const StoreFlow*> beside_;  // the step that is asked for: of both
+  std::vector<StoreLoad> store_loads_;    // of them, while a profile is made
   std::map<std::vector<std::uint32_t>, BytesPerSecond> store_limits_;
   std::array<std::vector<double>, group_patterns.size()> group_bytes_;  // by stage, once counted
   bool watches_links_ = false;  // some link is so busy that it may bound the step

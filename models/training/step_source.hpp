@@ -31,10 +31,29 @@ struct Placement {
 /// A transfer between the servers of a job and a store whose servers are on the training fabric,
 /// beside the step.
 struct StoreFlow {
-  std::vector<topologies::HostId> store;  // its servers
+  std::vector<topologies::HostId> store;  // its servers; an invalid one: nothing to move there
   bool is_write = true;
   BytesPerSecond rate;    // of each server of the job
   std::string name = {};  // in tables of busy links: "save to scratch"
+  /// Of another job: its servers, and whether it would take more if it could.
+  std::vector<topologies::HostId> servers = {};
+  bool takes_all = false;
+  friend bool operator==(const StoreFlow&, const StoreFlow&) = default;
+};
+
+/// What the step of a job puts on one link: bytes of collectives and pipeline transfers in a step,
+/// and flows while they are busy.
+struct LinkWork {
+  topologies::LinkId link;
+  double bytes = 0;
+  double flows = 0;
+};
+/// The step of another job on the links: its length and how long it waits for traffic. No links: it
+/// does not train.
+struct StepOnLinks {
+  double step_s = 0;
+  double exposed_s = 0;
+  std::vector<LinkWork> links = {};  // ascending
 };
 
 class StepSource {
@@ -51,6 +70,12 @@ class StepSource {
   /// From now on these transfers run beside the step: they take their rate from links that
   /// collectives use. Profiles depend on them.
   virtual void set_store_flows(std::vector<StoreFlow>) {}
+  /// What other jobs have on the same fabric from now on: transfers, which take their rate from
+  /// links that this step uses, and steps, which leave less to the transfers of this job.
+  virtual void set_others(std::vector<StoreFlow> /*transfers*/,
+                          std::vector<StepOnLinks> /*steps*/) {}
+  /// The step of this job, without any transfer, as the others see it.
+  virtual StepOnLinks on_links(const Placement&) { return {}; }
   /// What each server of the job can have of the fabric for such a transfer, fairly shared with the
   /// collectives of the step, if the store itself is no limit.
   virtual BytesPerSecond store_limit(const Placement&,

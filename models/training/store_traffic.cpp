@@ -74,7 +74,8 @@ LinkLoads StoreTraffic::loads(std::span<const topologies::HostId> servers,
                               std::span<const topologies::HostId> store, bool is_write) {
   std::vector<const LinkLoads*> paths;
   for (std::size_t i = 0; i < servers.size(); ++i)
-    paths.push_back(&path(servers[i], partner(i, store), is_write));
+    if (const topologies::HostId other = partner(i, store); other.is_valid())
+      paths.push_back(&path(servers[i], other, is_write));
   return links_.collect([&](auto&& add) {
     for (const LinkLoads* one : paths)
       for (const auto& [link, flows] : *one) add(link, flows);

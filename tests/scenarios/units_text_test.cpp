@@ -43,6 +43,8 @@ INSTANTIATE_TEST_SUITE_P(
         Reading{"1e3 B", Dimension::bytes, 1000.0}, Reading{"1.5e-3 kB", Dimension::bytes, 1.5},
         Reading{"0.3 GB", Dimension::bytes, 3e8}, Reading{"2.039 TB/s", Dimension::rate, 2.039e12},
         Reading{"700 W", Dimension::power, 700.0}, Reading{"1.2 MW", Dimension::power, 1.2e6},
+        Reading{"2500 kVA", Dimension::apparent, 2.5e6},
+        Reading{"400 V", Dimension::voltage, 400.0}, Reading{"1.6 kA", Dimension::current, 1600.0},
         Reading{"2 kWh", Dimension::energy, 7.2e6},  // 2000 * 3600 J
         Reading{"36000 USD", Dimension::money, 36000.0},
         Reading{"36 kUSD", Dimension::money, 36000.0},
@@ -186,9 +188,10 @@ TEST(ExactText, reads_back_as_the_very_same_value) {
   const unsigned seed = 20261130;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  constexpr Dimension all[] = {Dimension::bytes,     Dimension::rate,     Dimension::flops,
-                               Dimension::flop_rate, Dimension::power,    Dimension::energy,
-                               Dimension::money,     Dimension::frequency};
+  constexpr Dimension all[] = {Dimension::bytes,     Dimension::rate,      Dimension::flops,
+                               Dimension::flop_rate, Dimension::power,     Dimension::energy,
+                               Dimension::money,     Dimension::frequency, Dimension::apparent,
+                               Dimension::voltage,   Dimension::current};
   const auto again = [](double value, Dimension d) {
     UnitError error;
     const std::string text = to_exact_text(value, d);

@@ -58,8 +58,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{to_text(Flops(1e21)), "1 ZFLOP"}, Case{to_text(989_TFLOPps), "989 TFLOP/s"},
         Case{to_text(700_W), "700 W"}, Case{to_text(12.34_kW), "12.3 kW"},
         Case{to_text(Watts(-1500.0)), "-1.5 kW"}, Case{to_text(Joules(3.6e9)), "3.6 GJ"},
-        Case{to_text(Dollars(950.0)), "$950"}, Case{to_text(Dollars(1.25e6)), "$1.25 M"},
-        Case{to_text(Dollars(-2e3)), "-$2 k"}, Case{to_text(PerSecond(1.5e6)), "1.5 M/s"},
+        Case{to_text(VoltAmperes(2.5e6)), "2.5 MVA"}, Case{to_text(Volts(400)), "400 V"},
+        Case{to_text(Amperes(12.6)), "12.6 A"}, Case{to_text(Dollars(950.0)), "$950"},
+        Case{to_text(Dollars(1.25e6)), "$1.25 M"}, Case{to_text(Dollars(-2e3)), "-$2 k"},
+        Case{to_text(PerSecond(1.5e6)), "1.5 M/s"},
         Case{to_text(PerSecond(2.31e-7)), "2.31e-07 /s"},
         Case{to_text(Bytes(std::numeric_limits<double>::infinity())), "inf B"}));
 
