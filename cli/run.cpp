@@ -65,6 +65,11 @@ std::string json_of_the_same_shape(const scenarios::Scenario& scenario) {
     for (const auto& [failure, spec] : scenario.failures.classes)
       result.interruptions_by_class[failure] = 0;
   }
+  if (scenario.economics) {
+    shape.cost.emplace();
+    for (const auto& [name, job] : scenario.jobs)
+      shape.cost->report.jobs.emplace_back().name = name;
+  }
   return run_json(shape);
 }
 

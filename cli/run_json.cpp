@@ -65,6 +65,65 @@ Json job_json(const scenarios::JobResult& job) {
   return out;
 }
 
+Json optional_json(const std::optional<Dollars>& amount) {
+  return amount ? Json(amount->value()) : Json(nullptr);
+}
+
+Json cost_of_one(const models::JobCost& cost) {
+  Json out;
+  out["total_USD"] = cost.sum.cost.total().value();
+  out["gpu_h"] = cost.gpu_h();
+  out["useful_gpu_h"] = cost.useful_gpu_h();
+  out["per_gpu_h_USD"] = optional_json(cost.per_gpu_h());
+  out["per_useful_gpu_h_USD"] = optional_json(cost.per_useful_gpu_h());
+  out["per_useful_pflop_USD"] = optional_json(cost.per_useful_pflop());
+  out["per_useful_eflop_USD"] = optional_json(cost.per_useful_eflop());
+  out["per_million_tokens_USD"] = optional_json(cost.per_million_tokens());
+  out["energy_kWh"] = cost.kWh();
+  out["carbon_tCO2e"] = cost.tCO2e();
+  Json accounts;
+  for (std::size_t a = 0; a < models::accounts; ++a)
+    accounts[std::string(name_of(models::Account(a)))] = cost.by_account[a].cost.total().value();
+  out["accounts_USD"] = std::move(accounts);
+  return out;
+}
+
+Json cost_json(const scenarios::RunCost& cost) {
+  Json out = cost_of_one(cost.report.cluster);
+  Json groups, prices;
+  for (std::size_t g = 0; g < models::spending_groups; ++g) {
+    const std::string name(trainyard::name_of(models::SpendingGroup(g)));
+    groups[name] = cost.report.by_group[g].value();
+    prices[name] = {{"price_USD", cost.report.capex[g].price.value()},
+                    {"per_year_USD", cost.report.capex[g].per_year.value()},
+                    {"life_years", cost.report.capex[g].life_years},
+                    {"basis", cost.report.capex[g].basis}};
+  }
+  out["groups_USD"] = std::move(groups);
+  out["capex"] = std::move(prices);
+  out["opex_per_year_USD"] = cost.report.opex_per_year.value();
+  out["pue"] = cost.pue;
+  Json blocks = Json::object();
+  for (const auto& block : cost.blocks)
+    blocks[block.name] = {{"energy_kWh", block.energy.value() / models::joules_per_kWh},
+                          {"price_USD_per_kWh", block.price.value()}};
+  out["tariff"] = std::move(blocks);
+  Json months = Json::array();
+  for (const models::MonthPeak& month : cost.months)
+    months.push_back({{"month", month.month},
+                      {"peak_W", month.peak.value()},
+                      {"covered", month.covered},
+                      {"demand_USD", month.cost.value()}});
+  out["months"] = std::move(months);
+  Json jobs = Json::object();
+  for (const models::JobCost& job : cost.report.jobs) jobs[job.name] = cost_of_one(job);
+  out["jobs"] = std::move(jobs);
+  out["utilisation"] = cost.utilisation;
+  out["rent_or_own"] = cost.rent_or_own;
+  out["assumed"] = cost.assumed;
+  return out;
+}
+
 }  // namespace
 
 std::string run_json(const scenarios::RunResult& result) {
@@ -94,6 +153,7 @@ std::string run_json(const scenarios::RunResult& result) {
   add_ledger(cluster, result.cluster.ledger);
   out["cluster"] = std::move(cluster);
 
+  if (result.cost) out["cost"] = cost_json(*result.cost);
   Json jobs = Json::object();
   for (const scenarios::JobResult& job : result.jobs) jobs[job.name] = job_json(job);
   out["jobs"] = std::move(jobs);

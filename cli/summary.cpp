@@ -158,6 +158,49 @@ void add_ledger(Page& page, const scenarios::ClusterResult& cluster) {
           Colour::dim, double(small));
 }
 
+std::string or_dash(const std::optional<Dollars>& amount) {
+  return amount ? models::money_text(*amount) : std::string("-");
+}
+
+/// What the run cost, by group and by the accounts that were not useful.
+void add_cost(Page& page, const scenarios::RunCost& cost, std::int64_t gpus) {
+  const models::CostReport& report = cost.report;
+  const models::JobCost& all = report.cluster;
+  if (all.gpu_h() <= 0) return;
+  page.heading("What it cost (" + models::money_text(report.total()) + " for " +
+               gpu_hours(all.sum.gpu_s) + ")");
+  page.row("GPU-hour", or_dash(all.per_gpu_h()), "of all " + plural(gpus, "GPU"));
+  page.row("useful GPU-hour", or_dash(all.per_useful_gpu_h()), "in steps that were kept");
+  for (const models::JobCost& job : report.jobs)
+    page.row(job.name, or_dash(job.per_useful_eflop()),
+             "a useful EFLOP; " + or_dash(job.per_million_tokens()) + " a million tokens, " +
+                 models::money_text(job.sum.cost.total()) + " in all");
+  page.row(
+      "energy", short_number(all.kWh() / 1000) + " MWh",
+      "of the site, PUE " + short_number(cost.pue) + "; " + short_number(all.tCO2e()) + " tCO2e");
+  double longest = 0;
+  for (const Dollars amount : report.by_group) longest = std::max(longest, amount.value());
+  for (std::size_t g = 0; g < models::spending_groups; ++g) {
+    const Dollars amount = report.by_group[g];
+    if (amount.value() <= 0) continue;
+    std::string name(trainyard::name_of(models::SpendingGroup(g)));
+    std::replace(name.begin(), name.end(), '_', ' ');
+    page.bar_row(name, Colour::cyan, amount.value() / longest, percent(amount / report.total()),
+                 to_text(amount));
+  }
+  std::vector<std::pair<double, std::size_t>> lost;
+  for (std::size_t a = std::size_t(Account::checkpoint_stall); a < models::accounts; ++a)
+    if (const double amount = all.by_account[a].cost.total().value(); amount > 0)
+      lost.emplace_back(-amount, a);
+  std::sort(lost.begin(), lost.end());
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(lost.size(), 4); ++i)
+    text += (i ? ", " : "") + std::string(spoken(Account(lost[i].second))) + ' ' +
+            models::money_text(Dollars(-lost[i].first));
+  if (!text.empty()) page.bullet(Colour::dim, "-", "Paid for without a kept step: " + text);
+  if (!cost.rent_or_own.empty()) page.bullet(Colour::dim, "-", cost.rent_or_own);
+}
+
 void add_footer(Page& page, const RunResult& r) {
   if (!r.warnings.empty()) {
     page.heading("Warnings");
@@ -236,6 +279,7 @@ std::string summary(const RunResult& result, const Terminal& terminal) {
   add_request(page, result);
   for (const JobResult& job : result.jobs) add_job(page, job, result.jobs.size() > 1);
   add_ledger(page, result.cluster);
+  if (result.cost) add_cost(page, *result.cost, result.cluster.gpus);
   add_footer(page, result);
   return page.text();
 }

@@ -17,20 +17,28 @@ Watts PowerMeter::present() {
   const auto of_servers = [&](std::int64_t servers, Watts gpu) {
     return (gpu * server.gpus + server.power_overhead) * double(servers);
   };
-  Watts power = switches_ + of_servers(shape.servers - world_.pool().down_servers() -
-                                           world_.pool().held_servers(),
-                                       server.gpu.power_idle);
+  powers_.assign(1 + world_.jobs().size(), Watts(0));
+  powers_[0] =
+      of_servers(shape.servers - world_.pool().down_servers() - world_.pool().held_servers(),
+                 server.gpu.power_idle);
+  Watts power = switches_ + powers_[0];
+  std::size_t consumer = 0;
+  const auto add = [&](Watts drawn) {
+    power += drawn;
+    powers_[consumer] += drawn;
+  };
   for (const World::JobWorld& j : world_.jobs()) {
     const models::Job& job = *j.job;
+    ++consumer;
     switch (job.state()) {
       case JobState::training:
-        if (job.current_profile()) power += models::mean_power(*job.current_profile());
-        power += of_servers(job.servers_held() - job.servers_training(), server.gpu.power_idle);
+        if (job.current_profile()) add(models::mean_power(*job.current_profile()));
+        add(of_servers(job.servers_held() - job.servers_training(), server.gpu.power_idle));
         break;
       case JobState::saving:
       case JobState::loading:
       case JobState::detecting:
-        power += of_servers(job.servers_held(), models::communicating_power(server.gpu));
+        add(of_servers(job.servers_held(), models::communicating_power(server.gpu)));
         break;
       case JobState::queued:
       case JobState::starting:
@@ -40,7 +48,7 @@ Watts PowerMeter::present() {
       case JobState::rerouting:
       case JobState::cut_off:
       case JobState::done:
-        power += of_servers(job.servers_held(), server.gpu.power_idle);
+        add(of_servers(job.servers_held(), server.gpu.power_idle));
         break;
     }
   }

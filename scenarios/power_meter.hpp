@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "models/training/step_profile.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/world.hpp"
@@ -26,6 +28,8 @@ class PowerMeter {
   /// Up to the last observe().
   Joules energy() const { return energy_; }
   Watts power() const { return power_; }
+  /// Of servers, without switches: those that belong to no job, then each job's.
+  const std::vector<Watts>& powers() const { return powers_; }
 
  private:
   Watts present();
@@ -37,6 +41,7 @@ class PowerMeter {
   sim::SeriesId series_;
   Time since_{};
   Watts power_{};
+  std::vector<Watts> powers_;
   Joules energy_{};
   bool is_first_ = true;
 };

@@ -268,6 +268,12 @@ RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options)
   World world(scenario, recorder, stage, options.ties);
   sim::Engine& engine = world.engine();
   PowerMeter power(scenario, world, switch_power(*world.site().fabric), recorder);
+  std::optional<CostMeter> cost;
+  if (scenario.economics) cost.emplace(scenario, world);
+  const auto look_at_power = [&] {
+    power.observe(engine.now());
+    if (cost) cost->observe(engine.now(), power);
+  };
   Observer observer(world, recorder);
   if (writer) writer->begin();
 
@@ -275,12 +281,12 @@ RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options)
   const Time end = add(start_of_run, scenario.duration);
   Wall::time_point flushed = began, shown = began;
   std::uint64_t until_look = 0;
-  power.observe(engine.now());
+  look_at_power();
   for (;;) {
     const std::optional<Time> next = engine.next_event();
     if (!next || *next > end) break;
     engine.step();
-    power.observe(engine.now());
+    look_at_power();
     observer.observe(engine.now());
     if (world.all_done()) break;
     if (until_look-- > 0) continue;
@@ -301,7 +307,7 @@ RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options)
     }
   }
   if (result.state == RunState::complete && !world.all_done()) engine.run_until(end);
-  power.observe(engine.now());
+  look_at_power();
 
   for (World::JobWorld& j : world.jobs()) {
     const std::string state = j.job->stats().state;
@@ -336,6 +342,7 @@ RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options)
                                   models::Account::down_cooled, models::Account::down_connected})
     down += result.cluster.ledger.gpu_s(a);
   result.cluster.availability = all > 0 ? 1 - down / (double(all) * 1e-9) : 1;
+  if (cost) result.cost = cost->cost();
   result.fingerprint = to_text(engine.fingerprint());
   add_warnings(scenario, world, result);
   result.no_effect = options.unread_no_effect;

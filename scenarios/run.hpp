@@ -10,6 +10,7 @@
 
 #include "models/training/ledger.hpp"
 #include "models/training/step_profile.hpp"
+#include "scenarios/run_cost.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/engine.hpp"
 #include "sim/time.hpp"
@@ -80,6 +81,7 @@ struct RunResult {
   std::vector<std::string> no_effect;  // settings that did nothing
   ClusterResult cluster;
   std::vector<JobResult> jobs;
+  std::optional<RunCost> cost;  // if the scenario has economics
 };
 
 struct RunOptions {

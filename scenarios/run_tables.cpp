@@ -222,6 +222,34 @@ void add_fabric(const topologies::Fabric& fabric, std::vector<Table>& tables) {
   tables.push_back(analysis::fabric_links_table(links));
 }
 
+Table cost(const models::CostReport& report) {
+  Table t = Table::with("cluster/cost", "money, energy and carbon by job and account",
+                        {{"job", "", "job; pool: what belonged to none", ColumnType::text},
+                         {"account", "", "account of the ledger", ColumnType::text},
+                         {"gpu_s", "s", "GPU-seconds", ColumnType::real},
+                         {"capital", "USD", "capital charge", ColumnType::real},
+                         {"opex", "USD", "running cost beside energy", ColumnType::real},
+                         {"energy_cost", "USD", "electricity", ColumnType::real},
+                         {"demand", "USD", "charge on peaks", ColumnType::real},
+                         {"water", "USD", "water", ColumnType::real},
+                         {"carbon_cost", "USD", "price of carbon", ColumnType::real},
+                         {"energy", "J", "energy of the site", ColumnType::real},
+                         {"co2e", "kg", "carbon dioxide equivalent", ColumnType::real}});
+  const auto add = [&](const models::JobCost& job) {
+    for (std::size_t a = 0; a < models::accounts; ++a) {
+      const models::AccountCost& c = job.by_account[a];
+      if (c.gpu_s == 0) continue;
+      t.add_row({job.name, std::string(models::name_of(static_cast<models::Account>(a))), c.gpu_s,
+                 c.cost.capital.value(), c.cost.opex.value(), c.cost.energy.value(),
+                 c.cost.demand.value(), c.cost.water.value(), c.cost.carbon.value(),
+                 c.energy.value(), c.co2e_kg});
+    }
+  };
+  for (const models::JobCost& job : report.jobs) add(job);
+  add(report.pool);
+  return t;
+}
+
 }  // namespace
 
 std::string user_text(const std::string& job, const models::LinkUser& user,
@@ -250,6 +278,7 @@ std::vector<Table> run_tables(World& world, const RunResult& result) {
       tables.push_back(std::move(table));
   }
   for (const auto& [name, store] : world.stores()) tables.push_back(store_uses(name, *store));
+  if (result.cost) tables.push_back(cost(result.cost->report));
   add_fabric(*world.site().fabric, tables);
   return tables;
 }
@@ -276,6 +305,14 @@ std::vector<Attribute> run_summary(const RunResult& result) {
     out.push_back({p + "interruptions", j.interruptions});
     out.push_back({p + "mtbi_s", j.mtbi_s});
     out.push_back({p + "checkpoints", j.checkpoints});
+  }
+  if (result.cost) {
+    const models::JobCost& all = result.cost->report.cluster;
+    out.push_back({"cost.total_USD", all.sum.cost.total().value()});
+    out.push_back({"cost.energy_kWh", all.kWh()});
+    out.push_back({"cost.carbon_tCO2e", all.tCO2e()});
+    if (const auto amount = all.per_useful_gpu_h())
+      out.push_back({"cost.per_useful_gpu_h_USD", amount->value()});
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/compute/server_spec.hpp"
+#include "models/facility/economics_spec.hpp"
 #include "models/failures/failure_spec.hpp"
 #include "models/scheduling/cluster_care_spec.hpp"
 #include "models/storage/store_spec.hpp"
@@ -54,6 +55,7 @@ struct Scenario {
   std::map<std::string, models::StoreSpec> storage;
   models::FailuresSpec failures;
   std::map<std::string, models::JobSpec> jobs;
+  std::optional<models::EconomicsSpec> economics;  // none: nothing is said about money
 };
 
 template <class Visitor>
@@ -69,6 +71,8 @@ void describe(Visitor& v, Scenario& s) {
   v.optional("storage", s.storage, "shared stores by name");
   v.optional("failures", s.failures, "what fails, and how");
   v.required("jobs", s.jobs, "training jobs by name");
+  v.optional("economics", s.economics,
+             "what the site costs to buy, to run and to feed; {}: typical figures for all of it");
 }
 
 }  // namespace trainyard::scenarios

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/facility/power_phase.hpp"
 #include "sim/time.hpp"
 #include "sim/units.hpp"
 #include "topologies/fabric.hpp"
@@ -56,12 +57,6 @@ struct LinkUse {
   BytesPerSecond capacity{};       // as it is now
   std::vector<std::string> users;  // each once: "dp stage 3", "pp stage 3 -> 4"
   std::vector<LinkUser> pairs;     // most bytes first
-};
-
-/// One stretch of the step with constant power of the whole job (GPUs and servers).
-struct PowerPhase {
-  Duration duration{};
-  Watts power{};
 };
 
 /// Closed-form lower bounds of the step: no result may be below.
