@@ -17,6 +17,15 @@ std::string what_exists(const PowerSpec& spec) {
   return text.empty() ? "there are no nodes" : "one of " + text;
 }
 
+std::vector<std::string> units_of(const PowerSpec& spec, const std::string& name) {
+  const Named named = *find_named(spec, name);
+  const int count = spec.nodes.at(named.group).count;
+  std::vector<std::string> units;
+  for (std::size_t i = 0; i < std::size_t(count); ++i)
+    if (!named.unit || *named.unit == i) units.push_back(unit_name(named.group, count, i));
+  return units;
+}
+
 }  // namespace
 
 Problems check_power(const PowerSpec& spec) {
@@ -29,7 +38,8 @@ Problems check_power(const PowerSpec& spec) {
   std::map<std::string, std::string> owner;  // of the name of a unit
   for (const auto& [name, node] : spec.nodes) {
     const std::string path = "nodes." + name;
-    if (name.rfind("rack-", 0) == 0 || name.find('/') != std::string::npos)
+    if (unit_name(name, node.count, 0).rfind("rack-", 0) == 0 ||
+        name.find('/') != std::string::npos)
       problems.push_back({path, "\"" + name + "\" is a name of racks and their circuits",
                           "a name that does not begin with rack- and has no /"});
     for (std::size_t i = 0; i < std::size_t(node.count); ++i) {
@@ -42,13 +52,26 @@ Problems check_power(const PowerSpec& spec) {
       problems.push_back({path + ".fed_by", "nothing feeds " + name, what_exists(spec)});
     std::set<std::string> seen;
     for (const std::string& feed : node.fed_by) {
-      look_up(path + ".fed_by", feed);
-      if (!seen.insert(feed).second)
-        problems.push_back({path + ".fed_by", "\"" + feed + "\" is named twice", "each feed once"});
+      if (!look_up(path + ".fed_by", feed)) continue;
+      for (const std::string& unit : units_of(spec, feed))
+        if (!seen.insert(unit).second) {
+          problems.push_back(
+              {path + ".fed_by", "\"" + unit + "\" is named twice", "each feed once"});
+          break;
+        }
     }
   }
-  for (const auto& [name, feed] : spec.racks.feeds)
+  std::map<std::string, std::string> feed_of;  // of the name of a circuit
+  for (const auto& [name, feed] : spec.racks.feeds) {
     look_up("racks.feeds." + name + ".from", feed.from);
+    for (std::size_t i = 0; i < std::size_t(feed.circuits); ++i) {
+      const auto [at, is_new] = feed_of.emplace(unit_name(name, feed.circuits, i), name);
+      if (!is_new)
+        problems.push_back({"racks.feeds." + name,
+                            at->first + " is a circuit of " + at->second + " already",
+                            "another name for one of the two"});
+    }
+  }
   const GroupOrder order = order_of(spec);
   if (!order.loop.empty()) {
     std::string loop = order.loop.front();

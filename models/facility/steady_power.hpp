@@ -31,6 +31,7 @@ class SteadyPower {
  public:
   /// The layout must live as long.
   explicit SteadyPower(const PowerLayout& layout);
+  explicit SteadyPower(PowerLayout&&) = delete;
 
   void set_load(std::size_t rack, Watts active, VoltAmperes reactive);
   /// All racks alike.

@@ -204,6 +204,16 @@ TEST(CheckPower, names_are_free_and_named_once) {
   spec = two_feeds();
   spec.nodes["pdu"].fed_by = {"ups-0", "ups-0"};
   EXPECT_THAT(only(check_power(spec)), HasSubstr("named twice"));
+  spec = two_feeds();
+  spec.nodes["pdu"].fed_by = {"ups", "ups-1"};  // one of a group that is named already
+  EXPECT_THAT(only(check_power(spec)), HasSubstr("\"ups-1\" is named twice"));
+  spec = two_feeds();
+  spec.nodes["rack"] = node(PowerKind::pdu, {"ups"}, 2);  // its units are rack-0 and rack-1
+  EXPECT_THAT(only(check_power(spec)), HasSubstr("is a name of racks"));
+  spec = two_feeds();
+  spec.racks.feeds["a"].circuits = 2;
+  spec.racks.feeds["a-0"].from = "pdu-2";
+  EXPECT_THAT(only(check_power(spec)), HasSubstr("a-0 is a circuit of a already"));
 }
 
 TEST(CheckPower, single_phase_circuits_fit_a_pair_of_lines) {
