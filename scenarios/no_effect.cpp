@@ -21,6 +21,7 @@ class NoEffect {
     care_without_effect(out_);
     fabric();
     stores_without_effect(out_);
+    economics_without_effect(out_);
     server();
     for (const auto& [name, job] : scenario_.jobs) this->job("jobs." + name, job);
     return std::move(out_.lines);

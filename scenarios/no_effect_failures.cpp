@@ -188,7 +188,7 @@ void failures_without_effect(NoEffectLines& out) {
   const models::FailuresSpec& f = out.scenario.failures;
   if (!f.enabled) {
     if (!f.classes.empty()) out.idle("failures.classes", disabled);
-    out.idle("failures", {"profile", "lemons", "inlet"}, disabled);
+    out.idle("failures", {"profile", "lemons", "inlet", "false_alarms"}, disabled);
     if (!f.script.empty()) out.idle("failures", {"script", "log"}, disabled);
     return;
   }

@@ -211,13 +211,16 @@ void add_no_effect(const Scenario& scenario, const World& world, RunResult& resu
   if (scenario.failures.enabled)
     for (const auto& [name, cls] : scenario.failures.all_classes())
       if (strikes[name] == 0 && world.fabric_faults().faults_of(name) == 0)
-        result.no_effect.push_back("failures.classes." + name +
-                                   (cls.component == models::Component::link ||
-                                            cls.component == models::Component::upper_switch ||
-                                            cls.component == models::Component::access_link ||
-                                            cls.component == models::Component::store_server
-                                        ? ": nothing of it failed in this run"
-                                        : ": struck no server of a job in this run"));
+        result.no_effect.push_back(
+            (scenario.failures.false_alarms && name == models::false_alarm_name
+                 ? std::string("failures.false_alarms")
+                 : "failures.classes." + name) +
+            (cls.component == models::Component::link ||
+                     cls.component == models::Component::upper_switch ||
+                     cls.component == models::Component::access_link ||
+                     cls.component == models::Component::store_server
+                 ? ": nothing of it failed in this run"
+                 : ": struck no server of a job in this run"));
   if (scenario.cluster.spares > 0 && interruptions == 0)
     result.no_effect.push_back("cluster.spares: nothing failed, so no spare was taken");
 }

@@ -241,12 +241,30 @@ TEST(NoEffectOfFailures, without_failures_all_of_it_is_idle) {
   const std::vector<std::string> lines = settings_without_effect(none);
   for (const char* path :
        {"failures.classes", "failures.profile", "failures.lemons", "failures.inlet",
-        "failures.script", "cluster.parents.servers_per_cdu", "cluster.parents.return_failures",
-        "cluster.repair", "cluster.spare.boot", "cluster.exclude", "jobs.llm.restart.in_place",
-        "jobs.llm.checkpoint.emergency"})
+        "failures.false_alarms", "failures.script", "cluster.parents.servers_per_cdu",
+        "cluster.parents.return_failures", "cluster.repair", "cluster.spare.boot",
+        "cluster.exclude", "jobs.llm.restart.in_place", "jobs.llm.checkpoint.emergency"})
     EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
       return line.starts_with(std::string(path) + ": ");
     })) << path;
+}
+
+TEST(NoEffectOfEconomics, settings_that_need_another_one_are_listed) {
+  const ReadResult idle = read(
+      "good.json",
+      {R"(economics={"water_price": "2 USD", "start_weekday": 3, "start_day": 40, "tariff": {"demand_window": "30 min"}})"});
+  ASSERT_TRUE(idle.ok()) << to_text(idle.diagnostics);
+  EXPECT_EQ(settings_without_effect(idle),
+            (std::vector<std::string>{
+                "economics.water_price: no plant is modelled, so no water is counted",
+                "economics.tariff.demand_window: there is no demand_charge",
+                "economics.start_weekday: no block of the tariff is of some days of the week",
+                "economics.start_day: neither prices nor carbon depend on the day of the year"}));
+  const ReadResult busy = read(
+      "good.json",
+      {R"(economics={"start_day": 40, "start_weekday": 3, "tariff": {"demand_charge": "9 USD", "demand_window": "30 min", "blocks": {"week": {"price": "0.1 USD", "days": "weekdays"}}}})"});
+  ASSERT_TRUE(busy.ok()) << to_text(busy.diagnostics);
+  EXPECT_THAT(settings_without_effect(busy), IsEmpty());
 }
 
 TEST(NoEffectOfFailures, figures_of_a_profile_are_nobodys_mistake) {

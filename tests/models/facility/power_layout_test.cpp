@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sim/check.hpp"
+#include "tests/models/facility/spec_mistakes.hpp"
 
 namespace trainyard::models {
 namespace {
@@ -15,25 +16,6 @@ using namespace literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-/// The keys of describe() whose rule is broken.
-struct Mistakes {
-  std::vector<std::string> keys = {};
-  template <class T>
-  void required(std::string_view, T&, std::string_view, Range = {}) {}
-  template <class T>
-  void optional(std::string_view, T&, std::string_view, Range = {}) {}
-  void check(bool holds, std::string_view key, std::string_view) {
-    if (!holds) keys.emplace_back(key);
-  }
-};
-
-template <class Spec>
-std::vector<std::string> mistakes_of(Spec spec) {
-  Mistakes m;
-  describe(m, spec);
-  return m.keys;
-}
 
 PowerNodeSpec node(PowerKind kind, std::vector<std::string> fed_by = {}, int count = 1) {
   PowerNodeSpec spec;

@@ -7,6 +7,7 @@
 
 #include "sim/check.hpp"
 #include "sim/random.hpp"
+#include "tests/models/facility/spec_mistakes.hpp"
 
 namespace trainyard::models {
 namespace {
@@ -23,25 +24,6 @@ EconomicsSpec day_and_night() {
   s.tariff.blocks["night"] = {.price = Dollars(0.05), .from = 22, .to = 6};
   s.pue = 1;
   return s;
-}
-
-/// The messages of describe(), as the reader of scenario files would print them.
-struct Mistakes {
-  std::vector<std::string> keys;
-  template <class T>
-  void required(std::string_view, T&, std::string_view, Range = {}) {}
-  template <class T>
-  void optional(std::string_view, T&, std::string_view, Range = {}) {}
-  void check(bool holds, std::string_view key, std::string_view) {
-    if (!holds) keys.emplace_back(key);
-  }
-};
-
-template <class Spec>
-std::vector<std::string> mistakes_of(Spec spec) {
-  Mistakes m;
-  describe(m, spec);
-  return m.keys;
 }
 
 TEST(Tariff, night_wraps_round_midnight) {
