@@ -124,6 +124,36 @@ Json cost_json(const scenarios::RunCost& cost) {
   return out;
 }
 
+Json facility_json(const scenarios::FacilityResult& f) {
+  Json out = {{"it_J", f.it.value()},
+              {"cooling_J", f.cooling.value()},
+              {"losses_J", f.losses.value()},
+              {"site_J", f.site.value()},
+              {"fans_J", f.fans.value()},
+              {"pumps_J", f.pumps.value()},
+              {"chillers_J", f.chillers.value()},
+              {"coolers_J", f.coolers.value()},
+              {"heat_stored_J", f.heat_stored.value()},
+              {"power_imbalance", f.power_imbalance},
+              {"heat_imbalance", f.heat_imbalance},
+              {"pue", f.pue},
+              {"wue_L_per_kWh", f.wue},
+              {"water_m3", f.water_m3},
+              {"peak_W", f.peak.value()},
+              {"peak_at_s", to_seconds(f.peak_at - start_of_run)},
+              {"hottest_gpu_C", f.hottest_gpu_C},
+              {"racks_unfed", f.racks_unfed},
+              {"racks_uncooled", f.racks_uncooled},
+              {"racks_limited", f.limits}};
+  if (f.hottest_hour)
+    out["hottest_hour"] = {{"from_s", to_seconds(f.hottest_hour->from - start_of_run)},
+                           {"dry_C", f.hottest_hour->dry_C},
+                           {"wet_C", f.hottest_hour->wet_C},
+                           {"limit", f.hottest_hour->part},
+                           {"utilisation", f.hottest_hour->utilisation}};
+  return out;
+}
+
 }  // namespace
 
 std::string run_json(const scenarios::RunResult& result) {
@@ -153,6 +183,7 @@ std::string run_json(const scenarios::RunResult& result) {
   add_ledger(cluster, result.cluster.ledger);
   out["cluster"] = std::move(cluster);
 
+  if (result.facility) out["facility"] = facility_json(*result.facility);
   if (result.cost) out["cost"] = cost_json(*result.cost);
   Json jobs = Json::object();
   for (const scenarios::JobResult& job : result.jobs) jobs[job.name] = job_json(job);

@@ -201,6 +201,34 @@ void add_cost(Page& page, const scenarios::RunCost& cost, std::int64_t gpus) {
   if (!cost.rent_or_own.empty()) page.bullet(Colour::dim, "-", cost.rent_or_own);
 }
 
+/// Power and cooling: where the energy went, what was short, what the plant did to racks.
+void add_facility(Page& page, const scenarios::FacilityResult& f) {
+  page.heading("Power and cooling (" + to_text(f.site) + " of the site)");
+  const auto share = [&](Joules part) { return percent(part / f.site); };
+  page.row("PUE", short_number(f.pue),
+           "all energy over that of servers and switches; WUE " + short_number(f.wue) + " L/kWh, " +
+               short_number(f.water_m3) + " m3 of water");
+  page.row("servers", share(f.it), "and switches, " + to_text(f.it));
+  page.row("cooling", share(f.cooling),
+           "chillers " + share(f.chillers) + ", pumps " + share(f.pumps) + ", fans " +
+               share(f.fans) + ", towers and dry coolers " + share(f.coolers));
+  page.row("losses", share(f.losses), "of transformers, UPS, distribution and batteries");
+  page.row("peak", to_text(f.peak), "of the site, at " + to_text(f.peak_at - start_of_run));
+  if (f.hottest_gpu_C > 0)
+    page.row("hottest GPU", short_number(f.hottest_gpu_C) + " C", "die, of those that train");
+  if (f.hottest_hour)
+    page.row("hottest hour", short_number(f.hottest_hour->dry_C) + " C",
+             "from " + to_text(f.hottest_hour->from - start_of_run) + ", wet bulb " +
+                 short_number(f.hottest_hour->wet_C) + " C; nearest to its limit: " +
+                 f.hottest_hour->part + " at " + percent(f.hottest_hour->utilisation));
+  const auto times = [&](std::int64_t n, const char* what) {
+    if (n > 0) page.bullet(Colour::yellow, "!", plural(n, "time") + " a rack " + what);
+  };
+  times(f.racks_unfed, "lost its power");
+  times(f.racks_uncooled, "was shut down because it was too hot");
+  times(f.limits, "was capped, braked or suspended");
+}
+
 void add_footer(Page& page, const RunResult& r) {
   if (!r.warnings.empty()) {
     page.heading("Warnings");
@@ -279,6 +307,7 @@ std::string summary(const RunResult& result, const Terminal& terminal) {
   add_request(page, result);
   for (const JobResult& job : result.jobs) add_job(page, job, result.jobs.size() > 1);
   add_ledger(page, result.cluster);
+  if (result.facility) add_facility(page, *result.facility);
   if (result.cost) add_cost(page, *result.cost, result.cluster.gpus);
   add_footer(page, result);
   return page.text();

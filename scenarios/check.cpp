@@ -10,6 +10,7 @@
 #include "models/training/step_model.hpp"
 #include "models/training/transformer.hpp"
 #include "scenarios/check_script.hpp"
+#include "scenarios/facility_layout.hpp"
 #include "scenarios/world.hpp"
 #include "topologies/catalog.hpp"
 
@@ -30,6 +31,7 @@ std::vector<Diagnostic> check_scenario(const ReadResult& read) {
   }
   if (built.fabric && !s.failures.script.empty())
     report(check_script(s.failures, models::UnitNames(unit_counts(s, *built.fabric))), "");
+  report(check_facility(s), "");
   for (const auto& [name, job] : s.jobs) {
     const std::string path = "jobs." + name;
     const Problems impossible = models::check_plan(job, s.cluster.server.gpus);

@@ -22,6 +22,7 @@ class NoEffect {
     fabric();
     stores_without_effect(out_);
     economics_without_effect(out_);
+    facility_without_effect(out_);
     server();
     for (const auto& [name, job] : scenario_.jobs) this->job("jobs." + name, job);
     return std::move(out_.lines);

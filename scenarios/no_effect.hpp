@@ -68,6 +68,7 @@ void failures_without_effect(NoEffectLines& out);
 void care_without_effect(NoEffectLines& out);
 void stores_without_effect(NoEffectLines& out);
 void economics_without_effect(NoEffectLines& out);
+void facility_without_effect(NoEffectLines& out);
 /// Of one job: saves and levels, restarts, elasticity, data, priority.
 void job_life_without_effect(NoEffectLines& out, const std::string& path,
                              const models::JobSpec& job);

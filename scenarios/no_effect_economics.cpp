@@ -16,7 +16,9 @@ void economics_without_effect(NoEffectLines& out) {
     return block.second.first_month != 1 || block.second.last_month != 12;
   });
   const bool has_demand = e.tariff.demand_charge > Dollars(0);
-  out.idle("economics.water_price", "no plant is modelled, so no water is counted");
+  if (!out.scenario.facility || !out.scenario.facility->cooling)
+    out.idle("economics.water_price", "no plant is modelled, so no water is counted");
+  if (out.scenario.facility) out.idle("economics.pue", "the facility says what the site draws");
   if (!has_demand) out.idle("economics.tariff.demand_window", "there is no demand_charge");
   if (!has_weekdays)
     out.idle("economics.start_weekday", "no block of the tariff is of some days of the week");

@@ -154,6 +154,11 @@ void script(NoEffectLines& out) {
 std::vector<WayToFail> ways_to_fail(const Scenario& scenario) {
   std::vector<WayToFail> ways;
   const models::FailuresSpec& f = scenario.failures;
+  if (scenario.facility) {  // its racks lose power or cooling as the plant has it
+    ways.push_back({Component::rack, models::Effect::crash, true, true, {}});
+    if (scenario.facility->racks.liquid_share > 0)
+      ways.push_back({Component::cdu, models::Effect::crash, true, true, {}});
+  }
   if (!f.enabled) return ways;
   for (const auto& [name, c] : f.all_classes())
     ways.push_back({c.component, c.effect, c.replace, c.warning > Duration::zero(), c.store});

@@ -8,9 +8,21 @@ PowerMeter::PowerMeter(const Scenario& scenario, World& world, Watts switches,
       world_(world),
       switches_(switches),
       recorder_(recorder),
-      series_(recorder.series("power", "W", "power drawn by all servers and switches")) {}
+      series_(recorder.series("power", "W", "power drawn by all servers and switches")) {
+  if (world.facility())
+    site_series_ =
+        recorder.series("site_power", "W", "power drawn by servers, switches, cooling, and losses");
+}
 
 Watts PowerMeter::present() {
+  if (!world_.facility()) return of_states();
+  powers_ = world_.facility()->powers();
+  Watts power = switches_;
+  for (const Watts p : powers_) power += p;
+  return power;
+}
+
+Watts PowerMeter::of_states() {
   using models::JobState;
   const models::ServerSpec& server = scenario_.cluster.server;
   const models::PoolShape& shape = world_.pool().shape();
@@ -56,10 +68,20 @@ Watts PowerMeter::present() {
 }
 
 void PowerMeter::observe(Time now) {
-  energy_ += Joules(power_.value() * to_seconds(now - since_));
+  const double dt_s = to_seconds(now - since_);
+  energy_ += Joules(power_.value() * dt_s);
+  switch_energy_ += Joules(switches_.value() * dt_s);
   since_ = now;
   const Watts next = present();
   if (is_first_ || next != power_) recorder_.sample(series_, now, next.value());
+  const Watts site = world_.facility() ? next + world_.facility()->overhead() : next;
+  if (site_series_ && (is_first_ || site != site_))
+    recorder_.sample(*site_series_, now, site.value());
+  site_ = site;
+  if (site_ > site_peak_) {
+    site_peak_ = site_;
+    site_peak_at_ = now;
+  }
   is_first_ = false;
   power_ = next;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/training/step_profile.hpp"
@@ -13,6 +14,9 @@
 ///     training       mean power of the step profile         saving, loading, detecting    GPUs as
 ///     in a collective starting, replacing, waiting, idle servers            GPUs idle servers that
 ///     are down                                 nothing
+///
+/// With a facility the power of servers is what the plant says: warm GPUs leak, slow ones draw
+/// less, racks without feed draw nothing; the site draws the losses and the cooling beside it.
 ///
 /// The rest of a server draws its `power_overhead` whenever the server is up; the switches always
 /// draw theirs.
@@ -28,11 +32,17 @@ class PowerMeter {
   /// Up to the last observe().
   Joules energy() const { return energy_; }
   Watts power() const { return power_; }
+  /// With losses and cooling, if there is a facility.
+  Watts site() const { return site_; }
+  Joules switch_energy() const { return switch_energy_; }
+  Watts site_peak() const { return site_peak_; }
+  Time site_peak_at() const { return site_peak_at_; }
   /// Of servers, without switches: those that belong to no job, then each job's.
   const std::vector<Watts>& powers() const { return powers_; }
 
  private:
   Watts present();
+  Watts of_states();
 
   const Scenario& scenario_;
   World& world_;
@@ -40,7 +50,10 @@ class PowerMeter {
   sim::Recorder& recorder_;
   sim::SeriesId series_;
   Time since_{};
-  Watts power_{};
+  Watts power_{}, site_{}, site_peak_{};
+  Time site_peak_at_{};
+  Joules switch_energy_{};
+  std::optional<sim::SeriesId> site_series_ = {};
   std::vector<Watts> powers_;
   Joules energy_{};
   bool is_first_ = true;

@@ -14,6 +14,7 @@
 #include "scenarios/part_kinds.hpp"
 #include "scenarios/units_text.hpp"
 #include "scenarios/visit.hpp"
+#include "scenarios/weather_csv.hpp"
 #include "scenarios/write.hpp"
 
 namespace trainyard::scenarios {
@@ -619,6 +620,27 @@ void read_log(State& state) {
   }
 }
 
+/// Hours of weather, if they come from a file.
+void read_weather(State& state) {
+  ReadResult& result = state.result;
+  auto& facility = result.scenario.facility;
+  if (!facility || !facility->cooling || facility->cooling->weather.file.empty()) return;
+  const std::string path = "facility.cooling.weather.file";
+  std::string& name = facility->cooling->weather.file;
+  const std::string file = found_from(result, path, name);
+  if (file.empty()) return;
+  name = file;
+  WeatherFile weather = read_weather_csv(std::filesystem::path(file), facility->cooling->weather);
+  for (Diagnostic& d : weather.diagnostics) {
+    if (d.code == "file") d = result.locate({path, in_quotes(file) + ": " + d.what, d.right});
+    if (result.diagnostics.size() >= max_diagnostics)
+      ++state.suppressed;
+    else
+      result.diagnostics.push_back(std::move(d));
+  }
+  facility->weather = std::move(weather.series);
+}
+
 ReadResult read_tree(Node root, ReadResult result, const std::string& file,
                      const std::vector<std::string>& overrides, const Catalog& catalog) {
   const bool unreadable = is_unreadable(result.diagnostics);
@@ -628,6 +650,7 @@ ReadResult read_tree(Node root, ReadResult result, const std::string& file,
   if (!unreadable) {
     read_struct(state, &root, root.place, "", result.scenario, false);
     read_log(state);
+    read_weather(state);
     for (const Problem& problem : check_references(result.scenario, result))
       if (!touches_a_mistake(result, problem.path))
         result.diagnostics.push_back(result.locate(problem));

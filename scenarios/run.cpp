@@ -274,6 +274,7 @@ RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options)
   std::optional<CostMeter> cost;
   if (scenario.economics) cost.emplace(scenario, world);
   const auto look_at_power = [&] {
+    if (world.facility()) world.facility()->observe();
     power.observe(engine.now());
     if (cost) cost->observe(engine.now(), power);
   };
@@ -345,6 +346,12 @@ RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options)
                                   models::Account::down_cooled, models::Account::down_connected})
     down += result.cluster.ledger.gpu_s(a);
   result.cluster.availability = all > 0 ? 1 - down / (double(all) * 1e-9) : 1;
+  if (world.facility()) {
+    result.facility =
+        world.facility()->result(power.energy() - power.switch_energy(), power.switch_energy());
+    result.facility->peak = power.site_peak();
+    result.facility->peak_at = power.site_peak_at();
+  }
   if (cost) result.cost = cost->cost();
   result.fingerprint = to_text(engine.fingerprint());
   add_warnings(scenario, world, result);

@@ -10,6 +10,7 @@
 
 #include "models/training/ledger.hpp"
 #include "models/training/step_profile.hpp"
+#include "scenarios/facility.hpp"
 #include "scenarios/run_cost.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/engine.hpp"
@@ -81,7 +82,8 @@ struct RunResult {
   std::vector<std::string> no_effect;  // settings that did nothing
   ClusterResult cluster;
   std::vector<JobResult> jobs;
-  std::optional<RunCost> cost;  // if the scenario has economics
+  std::optional<FacilityResult> facility;  // if the scenario has one
+  std::optional<RunCost> cost;             // if the scenario has economics
 };
 
 struct RunOptions {

@@ -46,7 +46,7 @@ CostMeter::CostMeter(const Scenario& scenario, World& world)
 void CostMeter::observe(Time now, const PowerMeter& power) {
   meter_.advance(now);
   for (std::size_t c = 0; c < power.powers().size(); ++c) meter_.set_power(c, power.powers()[c]);
-  meter_.set_site(power.power(), power.power() * spec_.pue);
+  meter_.set_site(power.power(), world_.facility() ? power.site() : power.power() * spec_.pue);
 }
 
 RunCost CostMeter::cost() const {

@@ -11,6 +11,7 @@
 #include "models/scheduling/cluster_care_spec.hpp"
 #include "models/storage/store_spec.hpp"
 #include "models/training/job_spec.hpp"
+#include "scenarios/facility_spec.hpp"
 #include "sim/describe.hpp"
 #include "sim/time.hpp"
 #include "topologies/fabric_spec.hpp"
@@ -55,6 +56,7 @@ struct Scenario {
   std::map<std::string, models::StoreSpec> storage;
   models::FailuresSpec failures;
   std::map<std::string, models::JobSpec> jobs;
+  std::optional<FacilitySpec> facility;  // none: power and cooling never fail and cost nothing
   std::optional<models::EconomicsSpec> economics;  // none: nothing is said about money
 };
 
@@ -71,6 +73,8 @@ void describe(Visitor& v, Scenario& s) {
   v.optional("storage", s.storage, "shared stores by name");
   v.optional("failures", s.failures, "what fails, and how");
   v.required("jobs", s.jobs, "training jobs by name");
+  v.optional("facility", s.facility,
+             "power and cooling behind the racks; default: they never fail and use nothing");
   v.optional("economics", s.economics,
              "what the site costs to buy, to run and to feed; {}: typical figures for all of it");
 }

@@ -109,6 +109,11 @@ World::World(const Scenario& scenario, sim::Recorder& recorder, Stage& stage, si
     faults_.add_user(*j.job);
     j.job->share_fabric(neighbours_);
   }
+  if (scenario.facility) {
+    std::vector<models::Job*> jobs;
+    for (const JobWorld& j : jobs_) jobs.push_back(j.job.get());
+    facility_ = std::make_unique<Facility>(scenario, engine_, recorder, pool_, std::move(jobs));
+  }
 }
 
 World::~World() = default;

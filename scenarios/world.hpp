@@ -12,6 +12,7 @@
 #include "models/storage/store.hpp"
 #include "models/training/fabric_neighbours.hpp"
 #include "models/training/job.hpp"
+#include "scenarios/facility.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/stage.hpp"
 #include "sim/engine.hpp"
@@ -45,6 +46,8 @@ class World {
     return stores_;
   }
   std::vector<JobWorld>& jobs() { return jobs_; }
+  /// Null: the scenario has none.
+  Facility* facility() { return facility_.get(); }
   bool all_done() const;
 
  private:
@@ -57,6 +60,7 @@ class World {
   models::FabricFaults faults_;
   models::FabricNeighbours neighbours_;
   std::vector<JobWorld> jobs_;
+  std::unique_ptr<Facility> facility_;
 };
 
 }  // namespace trainyard::scenarios

@@ -213,7 +213,7 @@ class CoolingPlant {
   // cooling_plant_build.cpp
   void build(const CoolingPlantSpec& spec, const std::vector<CooledRack>& racks);
   Bank add_bank(const std::string& owner_name, const std::string& what, CoolingUnitKind kind,
-                std::size_t owner, int count, const RestartSpec& restart);
+                std::size_t owner, int count, const UnitRestartSpec& restart);
 
   // cooling_plant_update.cpp
   void update();

@@ -38,7 +38,7 @@ CoolingPlant::CoolingPlant(sim::Engine& engine, sim::Recorder& recorder,
 
 CoolingPlant::Bank CoolingPlant::add_bank(const std::string& owner_name, const std::string& what,
                                           CoolingUnitKind kind, std::size_t owner, int count,
-                                          const RestartSpec& restart) {
+                                          const UnitRestartSpec& restart) {
   Bank bank;
   for (int i = 1; i <= count; ++i) {
     const std::string name = owner_name + "/" + what + "-" + std::to_string(i);

@@ -30,7 +30,7 @@ struct ChillersSpec {
   std::optional<double> design = {};              // dry bulb 35, wet bulb 24: usual rating points
   double capacity_loss = 0.015;                   // typical: 1-2 %/K
   double trip_margin = 9;                         // typical: high-pressure cut-out at +8-10 K
-  RestartSpec restart = {};
+  UnitRestartSpec restart = {};
   int group_lock = 0;
   double second_law() const { return efficiency.value_or(is_air() ? 0.40 : 0.60); }
   double condenser() const { return condenser_approach.value_or(is_air() ? 12.0 : 8.0); }
@@ -77,7 +77,7 @@ struct CoolersSpec {
   double fan_share = 0.015;  // of the heat rejected; typical 1-2 %
   bool economizer = true;
   double cycles = 4;  // of concentration; typical 3-6
-  RestartSpec restart = motor_restart();
+  UnitRestartSpec restart = motor_restart();
 };
 
 template <class Visitor>
@@ -101,7 +101,7 @@ struct PumpsSpec {
   int units = 2;
   int normal = 2;       // as many make the full flow; more units than that stand by
   double share = 0.02;  // power of the full flow, part of the design heat; typical 1-3 %
-  RestartSpec restart = motor_restart();
+  UnitRestartSpec restart = motor_restart();
 };
 
 template <class Visitor>
@@ -151,7 +151,7 @@ struct CooledRoomSpec {
   double air_rise = 12;      // typical 10-14 K
   double fan_share = 0.04;   // of the capacity at full speed; typical 2-6 %
   double least_speed = 0.4;  // typical
-  RestartSpec restart = motor_restart();
+  UnitRestartSpec restart = motor_restart();
   RoomThermalSpec thermal = {};
 };
 

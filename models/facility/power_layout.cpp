@@ -74,7 +74,7 @@ class Layout {
       }
       NodeLimits limits = limits_of(spec, wirings_.at(group));
       node.rating = rating_of(spec, limits, wirings_.at(group));
-      const LossSpec loss = spec.loss();
+      const PowerLossSpec loss = spec.loss();
       node.a0 = loss.a0;
       node.a1 = loss.a1;
       node.a2 = loss.a2;

@@ -45,18 +45,18 @@ enum class PowerKind {
 
 enum class LossCurve { none, ups, ups_eco, rectifier, transformer, distribution };
 
-struct LossSpec {
+struct PowerLossSpec {
   double a0 = 0.0, a1 = 0.0, a2 = 0.0;
 };
 
 template <class Visitor>
-void describe(Visitor& v, LossSpec& s) {
+void describe(Visitor& v, PowerLossSpec& s) {
   v.optional("a0", s.a0, "loss without load, part of the rating", between(0, 1));
   v.optional("a1", s.a1, "times the load", between(0, 1));
   v.optional("a2", s.a2, "times the square of the load", between(0, 1));
 }
 
-constexpr LossSpec losses_of(LossCurve curve) {
+constexpr PowerLossSpec losses_of(LossCurve curve) {
   switch (curve) {
     case LossCurve::none:
       return {};
@@ -86,7 +86,7 @@ struct PowerNodeSpec {
   std::optional<Volts> voltage = {};
   std::optional<int> phases = {};
   std::optional<LossCurve> curve = {};
-  std::optional<LossSpec> losses = {};
+  std::optional<PowerLossSpec> losses = {};
   std::optional<BreakerSpec> breaker = {};
   std::optional<UpsSpec> ups = {};
   std::optional<GeneratorSpec> generators = {};
@@ -114,7 +114,7 @@ struct PowerNodeSpec {
     }
     return LossCurve::none;
   }
-  LossSpec loss() const { return losses ? *losses : losses_of(curve.value_or(default_curve())); }
+  PowerLossSpec loss() const { return losses ? *losses : losses_of(curve.value_or(default_curve())); }
 };
 
 template <class Visitor>
@@ -157,7 +157,7 @@ void describe(Visitor& v, PowerNodeSpec& s) {
   v.check(!s.curve || !s.losses, "losses", "give either curve or losses");
   v.check(s.kind != PowerKind::ups || s.active || s.apparent, "apparent",
           "a UPS is rated in VA, W or both");
-  const LossSpec loss = s.loss();
+  const PowerLossSpec loss = s.loss();
   v.check((loss.a0 == 0 && loss.a1 == 0 && loss.a2 == 0) || s.active || s.apparent || s.current ||
               s.kind == PowerKind::breaker || s.kind == PowerKind::generators,
           "apparent",

@@ -29,7 +29,7 @@ class RestartMachine {
   enum class State { off, booting, waiting, ramping, running, locked, failed };
 
   /// Runs at the start, at full capacity.
-  RestartMachine(const RestartSpec& spec, sim::Stream luck) : spec_(spec), luck_(luck) {}
+  RestartMachine(const UnitRestartSpec& spec, sim::Stream luck) : spec_(spec), luck_(luck) {}
 
   void advance(Time now);
   void set_fed(Time now, bool is_fed);
@@ -56,7 +56,7 @@ class RestartMachine {
   void wait(Time now);
   void try_start(Time now);
 
-  RestartSpec spec_;
+  UnitRestartSpec spec_;
   sim::Stream luck_;
   State state_ = State::running;
   bool is_fed_ = true;

@@ -9,7 +9,7 @@
 namespace trainyard::models {
 
 /// The defaults are an ordinary chiller: 11 minutes from power to full cooling (typical 10-15).
-struct RestartSpec {
+struct UnitRestartSpec {
   Duration boot = std::chrono::seconds(45);         // controls; typical 30-60 s, none on a UPS
   Duration prove_flow = std::chrono::seconds(30);   // pumps up, flow switch closed
   Duration anti_recycle = std::chrono::minutes(6);  // from stop to start; typical 5-20 min
@@ -20,7 +20,7 @@ struct RestartSpec {
 };
 
 /// Inverter-driven with controls on a UPS: about 3 minutes to full cooling, as makers advertise.
-inline RestartSpec quick_start() {
+inline UnitRestartSpec quick_start() {
   return {.boot = std::chrono::seconds(0),
           .prove_flow = std::chrono::seconds(15),
           .anti_recycle = std::chrono::seconds(30),
@@ -28,7 +28,7 @@ inline RestartSpec quick_start() {
 }
 
 /// Fans and pumps: 20 s (typical 10-60), no lock-out.
-inline RestartSpec motor_restart() {
+inline UnitRestartSpec motor_restart() {
   return {.boot = std::chrono::seconds(20),
           .prove_flow = std::chrono::seconds(0),
           .anti_recycle = std::chrono::seconds(0),
@@ -38,7 +38,7 @@ inline RestartSpec motor_restart() {
 }
 
 template <class Visitor>
-void describe(Visitor& v, RestartSpec& s) {
+void describe(Visitor& v, UnitRestartSpec& s) {
   v.optional("boot", s.boot, "from power to controls that work, s", at_least(0));
   v.optional("prove_flow", s.prove_flow, "from running pumps to a start, s", at_least(0));
   v.optional("anti_recycle", s.anti_recycle, "least time from a stop to the next start, s",

@@ -116,6 +116,7 @@ void ServerPool::settle() {
 void ServerPool::set_state(HostId server, State state) {
   Server& s = servers_[server.index()];
   settle(s);
+  ++version_;
   switch (s.state) {
     case State::spare:
       spare_.erase(server);

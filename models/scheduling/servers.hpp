@@ -108,6 +108,9 @@ struct ServerFlags {
   friend bool operator==(const ServerFlags&, const ServerFlags&) = default;
 };
 
+/// What servers lack when a parent of theirs is down.
+enum class Lack : std::uint8_t { feed, cooling, network };
+
 class ServerPool {
  public:
   ServerPool(sim::Engine& engine, sim::Recorder& recorder, PoolShape shape);
@@ -121,6 +124,11 @@ class ServerPool {
   void strike(const Failure& failure);
   /// A failure will happen at `strikes_at`.
   void warn(const Failure& failure, Time strikes_at);
+  void warn(const Failure& failure, std::span<const HostId> threatened, Time strikes_at);
+  /// The plant took feed or cooling from these servers; give_back() ends it. The failure's class
+  /// must be of a parent, its repair is not used.
+  void take_away(const Failure& failure, Lack lack, std::span<const HostId> servers);
+  void give_back(Lack lack, std::span<const HostId> servers);
   /// One more (+1) or one fewer (-1) reason, beside its leaf, why a server is off the network. It
   /// is not struck: a job that holds it notices by its traffic.
   void change_access_faults(HostId server, int change, sim::EventIndex cause);
@@ -145,6 +153,11 @@ class ServerPool {
   /// Of its own parts, so far; planned work is none.
   std::int64_t failures_of(HostId server) const { return servers_.at(server.index()).failures; }
   std::int64_t excluded() const { return excluded_; }  // times that a server was
+  /// Another number after anything happened to any server here.
+  std::uint64_t version() const { return version_; }
+  /// Of who holds it: the holder's number; none: nobody.
+  std::optional<std::size_t> holder_of(HostId server) const;
+  bool is_down(HostId server) const { return servers_.at(server.index()).state == State::down; }
   std::int64_t gpus() const { return shape_.servers * shape_.gpus_per_server; }
   std::int64_t spare_servers() const { return std::int64_t(spare_.size()); }
   std::int64_t unallocated_servers() const { return std::int64_t(unallocated_.size()); }
@@ -162,7 +175,6 @@ class ServerPool {
 
  private:
   enum class State : std::uint8_t { held, spare, unallocated, reserved, down };
-  enum class Lack : std::uint8_t { feed, cooling, network };
   struct Server {
     ServerHolder* holder = nullptr;
     Time since{};
@@ -221,6 +233,7 @@ class ServerPool {
   static bool is_later(const Return& a, const Return& b);
 
   // Failures and what they leave behind.
+  void strike(const Failure& failure, std::optional<Lack> lack, std::span<const HostId> struck);
   void strike_idle(HostId server, const Failure& failure);
   void mark(HostId server, const Failure& failure);
   bool is_repeat(HostId server);
@@ -279,6 +292,7 @@ class ServerPool {
   std::uint64_t requests_ = 0;
   std::deque<Request> replacements_;
   std::deque<Request> gangs_;
+  std::uint64_t version_ = 0;
   Ledger ledger_;
   sim::Signal available_{"a server is free"};
   sim::Stream return_luck_;

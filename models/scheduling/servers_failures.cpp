@@ -43,10 +43,14 @@ std::vector<HostId> ServerPool::servers_of(Component component, std::uint32_t un
 }
 
 void ServerPool::warn(const Failure& failure, Time strikes_at) {
+  warn(failure,
+       failure.shared_parent ? servers_of(*failure.shared_parent, failure.parent)
+                             : servers_of(failure.cls->spec.component, failure.unit),
+       strikes_at);
+}
+
+void ServerPool::warn(const Failure& failure, std::span<const HostId> threatened, Time strikes_at) {
   std::map<std::size_t, std::pair<ServerHolder*, std::vector<HostId>>> by_holder;
-  const auto threatened = failure.shared_parent
-                              ? servers_of(*failure.shared_parent, failure.parent)
-                              : servers_of(failure.cls->spec.component, failure.unit);
   for (const HostId server : threatened)
     if (ServerHolder* holder = servers_[server.index()].holder) {
       by_holder[holder->number()].first = holder;
@@ -81,7 +85,26 @@ void ServerPool::strike(const Failure& failure) {
                      lack,
                      {failure.cls->id, failure.unit}});
   }
+  strike(failure, lack, struck);
+}
 
+void ServerPool::take_away(const Failure& failure, Lack lack, std::span<const HostId> servers) {
+  check(!is_part_of_server(failure.cls->spec.component) && failure.cls->spec.replace,
+        "what a parent takes away comes back with the parent");
+  for (const HostId server : servers) change_lack(server, lack, +1);
+  strike(failure, lack, servers);
+}
+
+void ServerPool::give_back(Lack lack, std::span<const HostId> servers) {
+  for (const HostId server : servers) {
+    change_lack(server, lack, -1);
+    come_back(server);
+  }
+}
+
+void ServerPool::strike(const Failure& failure, std::optional<Lack> lack,
+                        std::span<const HostId> struck) {
+  const FailureClassSpec& spec = failure.cls->spec;
   std::map<std::size_t, std::pair<ServerHolder*, std::vector<HostId>>> by_holder;
   for (const HostId server : struck) {
     Server& s = servers_[server.index()];
@@ -145,6 +168,7 @@ void ServerPool::change_lack(HostId server, Lack lack, int change) {
   settle(s);
   std::uint16_t& causes = s.lacks[std::size_t(lack)];
   check(change > 0 || causes > 0, "what returns had gone", server.index());
+  ++version_;
   causes = static_cast<std::uint16_t>(causes + change);
   if (change < 0 && lack == Lack::feed && causes == 0) feed_returned(server);
 }

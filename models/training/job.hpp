@@ -84,6 +84,12 @@ class Job final : public ServerHolder,
   void on_neighbours_changed() override;
   StepOnLinks step_on_links() override;
 
+  /// From now on the GPUs of these servers run at this part of their speed, all others at full.
+  /// `cause` made it so.
+  void set_speeds(std::map<topologies::HostId, double> speeds, sim::EventIndex cause);
+  /// Between two steps it stops and stands, or goes on: an order of the power plant. Its time goes
+  /// to the account down_fed.
+  void suspend(bool is_suspended, sim::EventIndex cause);
   /// What a step depends on changed (a link, a clock, other traffic): ask for the profile again.
   void refresh_profile();
   /// The end of the run, now: all processes stop, work under way counts as kept, tables and ledger
@@ -194,6 +200,7 @@ class Job final : public ServerHolder,
   void open_segment();
   void close_segment();
   bool use_profile();
+  void note_throttle(const StepProfile& profile);
   bool is_unplugged() const;
   void note_link_changes(const LinksChanged& change);
   void tell_link_changes();
@@ -262,6 +269,9 @@ class Job final : public ServerHolder,
   /// A server that trains has an adapter without a link, so there is no step: what happens to links
   /// meanwhile is told to the step afterwards, and a flap, which leaves nothing behind, never.
   bool is_blocked_ = false;
+  bool is_suspended_ = false;
+  std::map<topologies::HostId, double> speeds_;  // of GPUs that are throttled
+  std::optional<sim::EventIndex> throttled_by_;  // until the next step profile is known
   std::set<topologies::LinkId> lost_links_;  // while it is blocked, and not back
   std::vector<topologies::LinkId> other_changes_;
   bool is_cut_for_good_ = false;

@@ -292,6 +292,7 @@ void Job::stop_work() {
   if (guilty != faults_.end()) guilty_ = guilty->row;
   saves_.interrupt(guilty_ ? interruptions_[*guilty_].why : "the job grows back", cause_);
   warned_until_.reset();
+  throttled_by_.reset();
   tell_link_changes();
   if (feed_) feed_->stop();
   is_restore_pending_ = true;

@@ -109,7 +109,7 @@ void Job::settle() {
       break;
     case JobState::rerouting:
     case JobState::cut_off:
-      ledger_.add(Account::down_connected, active, d);
+      ledger_.add(is_suspended_ ? Account::down_fed : Account::down_connected, active, d);
       break;
     case JobState::done:
       check(false, "a job that is done holds nothing", held_);

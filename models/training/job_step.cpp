@@ -22,6 +22,12 @@ constexpr Duration nothing_comes = std::chrono::hours(24);
 /// False: the step cannot run.
 bool Job::use_profile() {
   is_profile_stale_ = false;
+  if (is_suspended_) {
+    cut_off_by_ = "its racks are suspended to save power";
+    is_cut_for_good_ = false;
+    enter(JobState::cut_off);
+    return false;
+  }
   if (is_blocked_) {
     stand_cut_off();
     return false;
@@ -35,6 +41,7 @@ bool Job::use_profile() {
   }
   cut_off_by_.clear();
   const StepProfile& now = with_data_wait(bare);
+  note_throttle(now);
   if (!profiles_.empty() && profiles_[profile_] == &now) {
     progress_.set_profile(now);
     return true;
@@ -46,6 +53,39 @@ bool Job::use_profile() {
   progress_.set_profile(now);
   if (state_ == JobState::training) open_segment();
   return true;
+}
+
+void Job::set_speeds(std::map<HostId, double> speeds, sim::EventIndex cause) {
+  if (speeds == speeds_) return;
+  settle();
+  speeds_ = std::move(speeds);
+  if (cause.is_valid()) throttled_by_ = cause;
+  step_is_another();
+  refresh_profile();
+}
+
+void Job::suspend(bool is_suspended, sim::EventIndex cause) {
+  if (is_suspended == is_suspended_) return;
+  settle();
+  is_suspended_ = is_suspended;
+  recorder_.event(engine_.now(), sim::Phase::decision,
+                  recorder_.kind(is_suspended ? "job suspended" : "job no longer suspended", ""),
+                  subject_, cause, 0);
+  refresh_profile();
+}
+
+/// Of the chain that began with whatever slowed the clocks: what it does to the step, and which
+/// part of it goes to the account `slow`.
+void Job::note_throttle(const StepProfile& profile) {
+  if (!throttled_by_) return;
+  const Duration slow = profile.parts[std::size_t(StepPart::slow)];
+  const sim::EventIndex step =
+      recorder_.event(engine_.now(), sim::Phase::decision, recorder_.kind("step time", "s"),
+                      subject_, *throttled_by_, to_seconds(profile.step));
+  recorder_.event(engine_.now(), sim::Phase::decision,
+                  recorder_.kind("GPU time to account slow", "share"), subject_, step,
+                  to_seconds(slow) / to_seconds(profile.step));
+  throttled_by_.reset();
 }
 
 /// The step with what it waits for its batch.
@@ -177,6 +217,13 @@ Placement Job::placement() const {
     const std::int64_t place = is_gpu ? fault.unit % gpus_per_server_ : 0;
     for (std::int64_t i = 0; i < (is_gpu ? 1 : gpus_per_server_); ++i)
       if (first + place + i < active_gpus_) p.slow.push_back({first + place + i, fault.speed});
+  }
+  for (std::size_t rank = 0; !speeds_.empty() && rank < p.servers.size(); ++rank) {
+    const auto throttled = speeds_.find(p.servers[rank]);
+    if (throttled == speeds_.end()) continue;
+    for (std::int64_t i = 0; i < gpus_per_server_; ++i)
+      if (const std::int64_t gpu = std::int64_t(rank) * gpus_per_server_ + i; gpu < active_gpus_)
+        p.slow.push_back({gpu, throttled->second});
   }
   // A GPU that is slow for two reasons counts once, with the worse.
   std::sort(p.slow.begin(), p.slow.end(), [](const SlowGpu& a, const SlowGpu& b) {

@@ -285,7 +285,7 @@ double efficiency(LossCurve curve, double x) {
 }
 
 TEST(Losses, of_a_double_conversion_ups) {
-  const LossSpec loss = losses_of(LossCurve::ups);
+  const PowerLossSpec loss = losses_of(LossCurve::ups);
   const double best = std::sqrt(loss.a0 / loss.a2);
   EXPECT_NEAR(best, 0.61841, 5e-6);
   EXPECT_NEAR(efficiency(LossCurve::ups, best), 0.963718, 5e-7);

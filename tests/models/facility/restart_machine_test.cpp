@@ -12,8 +12,8 @@ sim::Stream luck(std::uint64_t seed = 1) {
   return sim::Stream(sim::Seed{seed}, "chiller");
 }
 
-RestartSpec sure() {
-  RestartSpec spec;  // 45 s, 30 s, 6 min, 5 min in 4 steps
+UnitRestartSpec sure() {
+  UnitRestartSpec spec;  // 45 s, 30 s, 6 min, 5 min in 4 steps
   spec.start_failure = 0;
   return spec;
 }
@@ -48,7 +48,7 @@ TEST(RestartMachine, after_a_long_outage_controls_and_pumps_decide) {
 }
 
 TEST(RestartMachine, a_quick_start_takes_three_minutes) {
-  RestartSpec spec = quick_start();
+  UnitRestartSpec spec = quick_start();
   spec.start_failure = 0;
   RestartMachine machine(spec, luck());
   machine.set_fed(at(0s), false);
@@ -60,7 +60,7 @@ TEST(RestartMachine, a_quick_start_takes_three_minutes) {
 }
 
 TEST(RestartMachine, two_failed_starts_lock_it_out_until_a_person_comes) {
-  RestartSpec spec = sure();
+  UnitRestartSpec spec = sure();
   spec.start_failure = 1;
   RestartMachine machine(spec, luck());
   machine.set_fed(at(0s), false);
@@ -108,7 +108,7 @@ TEST(RestartMachine, a_second_trip_in_a_row_locks_it_but_a_full_run_forgets_the_
 
 TEST(RestartMachine, intervals_may_be_cut_anywhere) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    RestartSpec spec;
+    UnitRestartSpec spec;
     spec.start_failure = 0.4;
     RestartMachine coarse(spec, luck(seed)), fine(spec, luck(seed));
     for (RestartMachine* m : {&coarse, &fine}) {
@@ -124,7 +124,7 @@ TEST(RestartMachine, intervals_may_be_cut_anywhere) {
 }
 
 TEST(RestartMachine, locks_out_as_often_as_two_failures_in_a_row_are_likely) {
-  RestartSpec spec;
+  UnitRestartSpec spec;
   spec.start_failure = 0.3;
   int locked = 0;
   constexpr int n = 20'000;
