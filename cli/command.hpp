@@ -41,6 +41,7 @@ Exit run_command(const Arguments&);
 Exit step_command(const Arguments&);
 Exit flows_command(const Arguments&);
 Exit topology_command(const Arguments&);
+Exit facility_command(const Arguments&);
 Exit collective_command(const Arguments&);
 Exit validate_command(const Arguments&);
 Exit calibrate_command(const Arguments&);

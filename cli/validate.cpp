@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/files.hpp"
+#include "cli/incidents_report.hpp"
 #include "cli/options.hpp"
 #include "cli/validate_report.hpp"
 #include "cli/validation_page.hpp"
@@ -43,7 +44,8 @@ const Usage& usage() {
           "Predicts every complete row of a table of published figures and prints the error by "
           "group, signed, with what was not used and why. Columns are found by name, others are "
           "ignored. Kinds of table and the columns by which they are known: " +
-          kinds_text() + ".",
+          kinds_text() +
+          "; incidents (incident, scenario, step, published): replayed by their scenarios.",
       .examples = {{"trainyard validate collectives.csv", "errors by system, size, node count"},
                    {"trainyard validate training_throughput.csv --csv rows.csv",
                     "every predicted step beside its published one"},
@@ -101,6 +103,23 @@ std::deque<scenarios::PublishedTable> tables_beside(const std::string& file, con
   return out;
 }
 
+/// Incidents are runs, not rows of a formula: they have a report of their own.
+Exit replay(const scenarios::PublishedTable& table, const Parsed& args,
+            std::vector<scenarios::Diagnostic>& mistakes) {
+  for (const char* name : {"with", "without", "csv"})
+    if (args.has(name))
+      throw UsageError("a table of incidents goes without --" + std::string(name));
+  const auto directory = std::filesystem::path(args.positional[0]).parent_path();
+  const scenarios::IncidentReport report = scenarios::replay_incidents(table, directory, mistakes);
+  if (!mistakes.empty()) {
+    std::cerr << scenarios::to_text(mistakes);
+    return Exit::usage;
+  }
+  std::cout << (args.has("json") ? incidents_json(report)
+                                 : incidents_text(report, stdout_terminal()));
+  return Exit::done;
+}
+
 Exit write_page(const Parsed& args, const std::string& page) {
   const std::string& directory = args.positional[0];
   for (const char* name : {"with", "without", "json", "csv"})
@@ -127,6 +146,7 @@ Exit validate_command(const Arguments& arguments) {
   std::vector<scenarios::Diagnostic> mistakes;
   const scenarios::PublishedTable table =
       scenarios::read_published_table(file, args.positional[0], mistakes);
+  if (mistakes.empty() && scenarios::is_incident_table(table)) return replay(table, args, mistakes);
   // A broken header is said once, not again as an unknown kind of table.
   const scenarios::TableKind* kind =
       table.columns.empty() ? nullptr : scenarios::kind_of(table, mistakes);

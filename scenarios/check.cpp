@@ -11,6 +11,7 @@
 #include "models/training/transformer.hpp"
 #include "scenarios/check_script.hpp"
 #include "scenarios/facility_layout.hpp"
+#include "scenarios/facility_report.hpp"
 #include "scenarios/world.hpp"
 #include "topologies/catalog.hpp"
 
@@ -114,6 +115,7 @@ std::vector<std::string> scenario_warnings(const Scenario& scenario) {
                          " % full; a caching allocator may fail above 90 %");
   }
   warn_of_full_stores(scenario, warnings);
+  for (std::string& warning : facility_warnings(scenario)) warnings.push_back(std::move(warning));
   return warnings;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include "sim/check.hpp"
@@ -120,7 +119,7 @@ void Facility::reload() {
   const bool is_new_place = !is_placed_;
   if (is_new_place) place_servers();
   powers_.assign(1 + jobs_.size(), Watts(0));
-  std::vector<std::tuple<models::PowerPlant::Node, Watts, VoltAmperes>> loads;
+  std::vector<models::PowerPlant::RackLoad> loads;
   const double factor =
       reactive_share(scenario_.facility->power ? scenario_.facility->power->racks.power_factor : 1);
   for (std::size_t r = 0; r < racks_.size(); ++r) {
@@ -137,9 +136,7 @@ void Facility::reload() {
   if (is_new_place && power_) tell_limits();
   if (cooling_) tell_heat();
   tell_speeds();
-  if (power_)
-    for (const auto& [node, active, reactive] : loads)
-      power_->set_rack_load(node, active, reactive);
+  if (power_) power_->set_rack_loads(loads);
 }
 
 void Facility::tell_limits() {

@@ -194,10 +194,15 @@ void FacilityGpus::tell(const Key& key, Group& group, const models::OperatingPoi
     return;
   group.point = point;
   group.training = point.power;
-  const double speed = rounded_speed(
-      std::min(1.0, group_speed(point, layout_.gpu.compute_bound, members_) / design_speed_));
-  if (speed == group.speed) return;
+  // A slower step is another load, and another load another speed: what is told stays until it is
+  // clearly wrong, and changes once an instant.
+  const double exact =
+      std::min(1.0, group_speed(point, layout_.gpu.compute_bound, members_) / design_speed_);
+  const double speed = rounded_speed(exact);
+  const bool is_close = std::abs(exact - group.speed) * speeds_told < 0.75;
+  if (speed == group.speed || is_close || group.told_at == engine_.now()) return;
   group.speed = speed;
+  group.told_at = engine_.now();
   if (key.job == 0) return;
   const bool is_ordered = key.cap_W > 0 || key.ceiling < 1;
   group.event = recorder_.event(

@@ -38,6 +38,7 @@ class FacilityGpus {
     models::OperatingPoint point = {};
     Watts training{}, waiting{}, idle{};
     double speed = 1;
+    std::optional<Time> told_at = {};  // when the speed changed last
     std::optional<models::GpuCooling> lump = {};
     models::GpuLoad load = {};
     sim::EventIndex event = {};  // in the log: of its last change of clock

@@ -47,7 +47,8 @@ std::vector<std::string> plant_parts(const Scenario& scenario) {
         int(parts_of(std::size_t(scenario.cluster.servers),
                      std::size_t(scenario.cluster.parents.servers_per_rack.value_or(1))));
     for (const models::PlantNode& node : models::lay_out_power(*spec.power, racks).nodes)
-      if (node.kind != models::PlantKind::rack) names.push_back(node.name);
+      if (node.kind != models::PlantKind::rack && node.kind != models::PlantKind::load)
+        names.push_back(node.name);
   }
   if (!spec.cooling) return names;
   for (const auto& [name, loop] : spec.cooling->loops) {

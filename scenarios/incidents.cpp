@@ -14,8 +14,8 @@ namespace trainyard::scenarios {
 namespace {
 
 constexpr std::array<std::string_view, 10> columns_needed{
-    "incident", "scenario", "step", "published", "unit", "kind", "subject", "which", "must",
-    "source"};
+    "incident", "scenario", "step",  "published", "unit",
+    "kind",     "subject",  "which", "must",      "source"};
 
 /// A star stands for any characters.
 bool matches(std::string_view pattern, std::string_view text) {
@@ -119,8 +119,8 @@ IncidentVerdict verdict_on(const IncidentStep& step, const Incident& incident) {
   if (step.must == IncidentDemand::start) return IncidentVerdict::start;
   if (!step.is_count)
     for (const IncidentStep& other : incident.steps)
-      if (!other.is_count && other.simulated && other.published < step.published &&
-          *other.simulated > *step.simulated)
+      if (!other.is_count && other.simulated &&
+          other.published<step.published&& * other.simulated> * step.simulated)
         return IncidentVerdict::out_of_order;
   if (step.must == IncidentDemand::factor_2 &&
       (*step.simulated < 0.5 * step.published || *step.simulated > 2 * step.published))

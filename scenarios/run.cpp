@@ -286,12 +286,16 @@ RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options)
   Wall::time_point flushed = began, shown = began;
   std::uint64_t until_look = 0;
   look_at_power();
+  const auto look = [&] {
+    look_at_power();
+    observer.observe(engine.now());
+  };
+  if (scenario.fidelity == Fidelity::fast_forward) engine.allow_gliding(end, look);
   for (;;) {
     const std::optional<Time> next = engine.next_event();
     if (!next || *next > end) break;
     engine.step();
-    look_at_power();
-    observer.observe(engine.now());
+    look();
     if (world.all_done()) break;
     if (until_look-- > 0) continue;
     until_look = events_between_looks;

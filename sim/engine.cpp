@@ -235,6 +235,32 @@ std::optional<Time> Engine::next_event() const {
   return heap_.front().when;
 }
 
+// ---- quiet time
+
+void Engine::allow_gliding(Time end, std::function<void()> look) {
+  glide_end_ = end;
+  look_ = std::move(look);
+}
+
+bool Engine::is_quiet_until(Time when) const {
+  return ready_.is_empty() && !stop_requested() && when <= glide_end_ &&
+         (heap_.empty() || heap_.front().when > when);
+}
+
+bool Engine::glide_to(Time when, const std::function<bool()>& holds) {
+  check(when >= now_, "nobody glides into the past", when.time_since_epoch().count(),
+        now_.time_since_epoch().count());
+  if (current_ == nullptr || current_->stop_requested || !is_quiet_until(when)) return false;
+  if (when == now_) return true;
+  if (look_) look_();
+  if (!is_quiet_until(when) || (holds && !holds())) return false;  // whoever looked has answered
+  now_ = when;
+  work_at_this_instant_ = 0;
+  ++glides_;
+  mix(static_cast<std::uint64_t>(when.time_since_epoch().count()));
+  return true;
+}
+
 // ---- the loop
 
 void Engine::run_until(Time end) {

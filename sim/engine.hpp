@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -89,6 +90,19 @@ class Engine {
   bool stop_requested() const { return stop_requested_.load(std::memory_order_relaxed); }
   void clear_stop() { stop_requested_.store(false, std::memory_order_relaxed); }
 
+  /// From now on processes may glide through quiet time, not beyond `end`. `look` is called before
+  /// the clock leaves an instant so, as a run loop looks after an event.
+  void allow_gliding(Time end, std::function<void()> look);
+  /// For the running process: if nothing else can happen before `when` (nobody is ready, and every
+  /// pending event is later), it is `when` at once, and the process goes on within the present
+  /// event. Else false: wait. What happens is the same, only the number of events is not. `holds`:
+  /// asked after `look`, which may change what the process would hear of if it waited.
+  bool glide_to(Time when, const std::function<bool()>& holds = {});
+  bool may_glide() const { return glide_end_ > now_; }
+  /// Times that a process did.
+  std::uint64_t glides() const { return glides_; }
+  bool is_anybody_ready() const { return !ready_.is_empty(); }
+
   /// Destroys every process (last spawned first) and forgets all fire-and-forget events: for the
   /// end of a run, before the objects they refer to are taken apart. Timers stay with their owners,
   /// unarmed.
@@ -148,6 +162,7 @@ class Engine {
   std::uint64_t enqueue(Time when, Phase phase, std::uint32_t index, bool is_timer);
   void cancel(EventId event) noexcept;
   void disarm(std::uint32_t index) noexcept;
+  bool is_quiet_until(Time when) const;
 
   void push(const Key& key);
   void remove_top();
@@ -186,6 +201,10 @@ class Engine {
   WaitList ready_;
   std::list<std::shared_ptr<ProcessState>> processes_;
   ProcessState* current_ = nullptr;
+
+  std::uint64_t glides_ = 0;
+  Time glide_end_ = start_of_run;  // none beyond
+  std::function<void()> look_;
 };
 
 }  // namespace trainyard::sim

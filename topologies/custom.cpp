@@ -207,13 +207,13 @@ class Builder {
       for (const auto& [rate, n] : cables[s])
         ports += counts ? ports_for(n, box.port_rate, BytesPerSecond(rate)) : n;
       if (ports == 0)
-        complaints_.add(lines_[s], "switch " + quoted(shape_.switches[s]) + " has no cable",
+        complaints_.add(lines_[s], "switch " + in_quotes(shape_.switches[s]) + " has no cable",
                         "cables, or a graph without it");
       if (counts && ports > box.ports)
-        complaints_.add(
-            lines_[s],
-            "switch " + quoted(shape_.switches[s]) + " takes " + std::to_string(ports) + " ports",
-            "at most the " + std::to_string(box.ports) + " ports of router_switch");
+        complaints_.add(lines_[s],
+                        "switch " + in_quotes(shape_.switches[s]) + " takes " +
+                            std::to_string(ports) + " ports",
+                        "at most the " + std::to_string(box.ports) + " ports of router_switch");
     }
   }
 
@@ -243,9 +243,9 @@ class Builder {
         if (std::any_of(others.begin(), others.end(), is_shared)) continue;
         complaints_.add(0,
                         "the graph is in parts: nothing leads from node-" + std::to_string(one) +
-                            " at " + quoted(shape_.switches[*some.begin()]) + " to node-" +
+                            " at " + in_quotes(shape_.switches[*some.begin()]) + " to node-" +
                             std::to_string(another) + " at " +
-                            quoted(shape_.switches[*others.begin()]),
+                            in_quotes(shape_.switches[*others.begin()]),
                         "cables between the two");
         return;
       }

@@ -31,7 +31,7 @@ std::optional<CustomEnd> end_of(const GraphVertex& v, const HostShape& servers,
                                 Complaints& complaints) {
   const std::string_view name = v.name;
   const auto refuse = [&](const std::string& what, const std::string& right) {
-    complaints.add(v.line, quoted(name) + what, right);
+    complaints.add(v.line, in_quotes(name) + what, right);
     return std::optional<CustomEnd>{};
   };
   if (v.kind == "gpu" || v.kind == "scale-up") return CustomEnd{What::inside_server, 0};
@@ -91,7 +91,7 @@ std::vector<CustomCable> cables_of(const GraphFile& g, const std::vector<CustomE
                                    Complaints& complaints) {
   constexpr std::size_t most_cables = 50'000'000;
   std::vector<CustomCable> cables;
-  const auto name = [&](std::uint32_t v) { return quoted(g.vertices[v].name); };
+  const auto name = [&](std::uint32_t v) { return in_quotes(g.vertices[v].name); };
 
   // Cables whose way back was not met yet, by the pair of vertices, first come first served.
   struct Waiting {

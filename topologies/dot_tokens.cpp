@@ -86,7 +86,7 @@ DotTokens::Token DotTokens::read() {
   if (at_ == begin) {
     ++at_;
     return token(Kind::error,
-                 "the character " + quoted(text_.substr(begin, 1)) + " stands where none can");
+                 "the character " + in_quotes(text_.substr(begin, 1)) + " stands where none can");
   }
   return token(Kind::id, std::string(text_.substr(begin, at_ - begin)), !is_number);
 }

@@ -59,7 +59,7 @@ bool has_control(std::string_view s) {
 
 }  // namespace
 
-std::string quoted(std::string_view s) {
+std::string in_quotes(std::string_view s) {
   constexpr std::size_t longest = 60;
   const bool is_text = is_utf8(s);
   std::string out = "\"";
@@ -118,7 +118,7 @@ std::uint32_t GraphBuilder::vertex(std::string_view name, int line) {
       by_name_.try_emplace(std::string(name), std::uint32_t(graph_.vertices.size()));
   if (is_new) {
     const auto wrong = [&](const char* what) {
-      complain(line, quoted(name) + what, "another name");
+      complain(line, in_quotes(name) + what, "another name");
     };
     if (name.empty())
       wrong(" is an empty name");
@@ -152,7 +152,7 @@ bool GraphBuilder::is_of_edges(std::string_view key) {
 void GraphBuilder::set(GraphEdge& e, std::string_view key, std::string_view value, int line) {
   const std::string_view text = trimmed(value);
   const auto wrong = [&](const char* right) {
-    complain(line, std::string(key) + " is " + quoted(text), right);
+    complain(line, std::string(key) + " is " + in_quotes(text), right);
   };
   if (key == "capacity_gbps") {
     const auto gigabits = number_of(text);

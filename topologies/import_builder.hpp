@@ -46,7 +46,7 @@ void parse_dot(std::string_view text, GraphBuilder&);
 void parse_edge_list(std::string_view text, GraphBuilder&);
 
 /// Text of a file as it may stand in a message: quoted, short, without control characters.
-std::string quoted(std::string_view);
+std::string in_quotes(std::string_view);
 std::string_view trimmed(std::string_view);
 /// A finite number and nothing else.
 std::optional<double> number_of(std::string_view);

@@ -49,11 +49,13 @@ class DotParser {
   bool unexpected(const std::string& right) {
     const auto& t = tokens_.now();
     builder_.complain(
-        t.line, t.kind == Kind::error || t.kind == Kind::end ? t.text : quoted(t.text), right);
+        t.line, t.kind == Kind::error || t.kind == Kind::end ? t.text : in_quotes(t.text), right);
     return false;
   }
 
-  bool expect(const char* symbol) { return tokens_.take_if(symbol) || unexpected(quoted(symbol)); }
+  bool expect(const char* symbol) {
+    return tokens_.take_if(symbol) || unexpected(in_quotes(symbol));
+  }
 
   /// An ID; pieces joined by + are one.
   bool id(std::string& out) {

@@ -71,12 +71,12 @@ bool are_sound(const std::vector<Column>& columns, int line, GraphBuilder& build
     GraphEdge nowhere;
     if (c.key != "from" && c.key != "to" && c.key != "type" && c.key != "capacity" &&
         c.key != "capacity_gbps" && c.key != "latency" && c.key != "latency_us" && c.key != "count")
-      wrong("column " + quoted(c.key) + " is unknown", std::string("the columns ") + known);
+      wrong("column " + in_quotes(c.key) + " is unknown", std::string("the columns ") + known);
     else if (times(c.key) > 1)
-      wrong("column " + quoted(c.key) + " comes twice", "one of them");
+      wrong("column " + in_quotes(c.key) + " comes twice", "one of them");
     else if (!c.unit.empty() && !(c.key == "capacity" && rate_of("1 " + c.unit)) &&
              !(c.key == "latency" && time_of("1 " + c.unit)))
-      wrong("column " + quoted(c.key) + " is in " + quoted(c.unit),
+      wrong("column " + in_quotes(c.key) + " is in " + in_quotes(c.unit),
             "a unit such as capacity [Gb/s] or latency [us]");
   }
   if (sound && (times("from") == 0 || times("to") == 0))
@@ -109,13 +109,13 @@ void read_row(const std::vector<std::string>& fields, const std::vector<Column>&
     } else if (key == "type") {
       e.is_directed = value == "directed" || value == "Directed";
       if (!e.is_directed && value != "undirected" && value != "Undirected")
-        builder.complain(line, "type is " + quoted(value), "directed or undirected");
+        builder.complain(line, "type is " + in_quotes(value), "directed or undirected");
     } else if (unit.empty()) {
       builder.set(e, key, value, line);
     } else if (number_of(value)) {
       builder.set(e, key, std::string(value) + ' ' + unit, line);
     } else {
-      builder.complain(line, key + " is " + quoted(value), "a number of " + unit);
+      builder.complain(line, key + " is " + in_quotes(value), "a number of " + unit);
     }
   }
   if (has_from && has_to)

@@ -146,10 +146,10 @@ class GraphMlParser {
     if (node_.id.empty())
       builder_.complain(node_.line, "a node has no id", "an attribute id");
     else if (by_id_.contains(node_.id))
-      builder_.complain(node_.line, "the id " + quoted(node_.id) + " was given before",
+      builder_.complain(node_.line, "the id " + in_quotes(node_.id) + " was given before",
                         "another id for each node");
     else if (builder_.find(name))
-      builder_.complain(node_.line, "the name " + quoted(name) + " was given before",
+      builder_.complain(node_.line, "the name " + in_quotes(name) + " was given before",
                         "another name for each node");
     else {
       const std::uint32_t v = builder_.vertex(name, node_.line);
@@ -166,7 +166,7 @@ class GraphMlParser {
         if (found != by_id_.end())
           out = found->second;
         else
-          builder_.complain(e.edge.line, "an edge ends at " + quoted(id) + ", which is no node",
+          builder_.complain(e.edge.line, "an edge ends at " + in_quotes(id) + ", which is no node",
                             "the id of a node");
         return found != by_id_.end();
       };

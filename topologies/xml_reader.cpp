@@ -100,7 +100,7 @@ bool XmlReader::decode(std::string_view raw, std::string& out) {
         code = 0;
     }
     if (code == 0 || end == raw.npos) {
-      fail("the entity " + quoted(entity) + " is unknown", "&amp; for a plain ampersand");
+      fail("the entity " + in_quotes(entity) + " is unknown", "&amp; for a plain ampersand");
       return false;
     }
     append_utf8(out, code);
@@ -172,7 +172,7 @@ XmlReader::Event XmlReader::read_close() {
   ++at_;
   if (open_.empty() || open_.back() != full)
     return fail(
-        "the closing tag " + quoted(full) + " closes nothing",
+        "the closing tag " + in_quotes(full) + " closes nothing",
         open_.empty() ? "no closing tag" : "</" + std::string(open_.back().substr(0, 60)) + ">");
   open_.pop_back();
   name_ = without_prefix(full);

@@ -92,6 +92,15 @@ void Breaker::set_current(Time now, Amperes current) {
   if (is_closed_) predict();
 }
 
+void Breaker::resume(Time now, double image, Amperes current) {
+  check(is_closed_, "an open breaker carries nothing");
+  advance(now);
+  since_ = now;
+  image_ = image;
+  set_current(now, current);
+  predict();
+}
+
 void Breaker::close(Time now) {
   advance(now);
   if (is_closed_) return;

@@ -38,6 +38,8 @@ class Breaker {
   void advance(Time now);
   /// Effective (root mean square) current through the closed contacts from now on.
   void set_current(Time now, Amperes current);
+  /// It carried other currents until now, which left this image.
+  void resume(Time now, double image, Amperes current);
   /// Closes it by hand. The image is what it is: a warm breaker trips sooner.
   void close(Time now);
   /// Opens it by hand, or because it failed.

@@ -49,6 +49,7 @@ struct RemovalInputs {
   // compressors a watt chilled (1 / COP). What free cooling takes is not there for chillers.
   double towers = std::numeric_limits<double>::infinity();
   double work = 0;
+  bool operator==(const RemovalInputs&) const = default;
 };
 
 /// What chillers and coolers together can remove at T, W.

@@ -4,16 +4,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "models/facility/chiller.hpp"
-#include "models/facility/cooling_spec.hpp"
+#include "models/facility/cooling_plant_parts.hpp"
 #include "models/facility/leaks.hpp"
-#include "models/facility/restart_machine.hpp"
-#include "models/facility/thermal_network.hpp"
 #include "models/facility/weather.hpp"
 #include "sim/engine.hpp"
+#include "sim/problem.hpp"
 #include "sim/recorder.hpp"
 #include "sim/timer.hpp"
 
@@ -39,19 +38,10 @@
 /// Every recorded event names its cause, back to who failed or unplugged the first unit.
 namespace trainyard::models {
 
-/// What a rack breathes and drinks.
-struct RackCondition {
-  double air_C = 0;      // at the inlet
-  double coolant_C = 0;  // supply of its CDU; as air_C without one
-  double flow = 1;       // of coolant, part of the design
-};
-
-struct CooledRack {
-  std::string name;
-  RackCoolingSpec spec = {};
-};
-
-enum class CoolingUnitKind { chiller, cooler, loop_pump, crah, cdu_pump };
+/// Mistakes that the specs of single parts cannot show: racks on rooms and CDUs that do not exist,
+/// parts that nothing uses, loops that are laid out for more than their machines remove, ... The
+/// paths are "loops.NAME.x", "rooms.NAME.x", "cdus.NAME.x" and "racks.NAME.x".
+Problems check_cooling(const CoolingPlantSpec& spec, std::span<const CooledRack> racks);
 
 class CoolingPlant {
  public:
@@ -83,11 +73,7 @@ class CoolingPlant {
     double wue() const { return make_up_kg / (racks.value() / 3.6e6); }
   };
 
-  /// What is nearest to its limit: part and what is asked of it over what it can do.
-  struct Limit {
-    std::string part;
-    double utilisation = 0;
-  };
+  using Limit = CoolingLimit;
 
   CoolingPlant(sim::Engine& engine, sim::Recorder& recorder, const CoolingPlantSpec& spec,
                const std::vector<CooledRack>& racks, Callbacks callbacks,
@@ -97,6 +83,8 @@ class CoolingPlant {
 
   /// Of one rack of the entry.
   void set_rack_heat(std::size_t rack, Watts heat, Cause cause = {});
+  /// Of one rack of each entry, all at once: one step of the plant, none if nothing changes.
+  void set_rack_heats(std::span<const Watts> heats, Cause cause = {});
 
   // Units by name: "north/chiller-1", "north/pump-2", "hall/crah-3", "cdu-1/pump-1".
   Cause fail(const std::string& unit, Cause cause = {});
@@ -121,6 +109,8 @@ class CoolingPlant {
   /// All that a loop can do is asked for, and more.
   bool is_short(const std::string& loop) const;
   Limit limit() const;
+  /// The limit at the moment, up to now, when most was asked for.
+  Limit worst() const;
   const Outdoors& outdoors() const { return outdoors_; }
   const Weather& weather() const { return weather_; }
 
@@ -128,98 +118,34 @@ class CoolingPlant {
   Energy energy();
   /// Of the thermal network, with negative sources for what chillers take at a constant rate.
   HeatBalance balance();
+  /// Of stems that run alike: what the plant costs.
+  std::size_t branches() const;
+  const ThermalModes& modes() const { return network_.modes(); }
 
  private:
-  struct Unit {
-    std::string name;
-    CoolingUnitKind kind;
-    std::size_t owner;  // loop, room or CDU
-    RestartMachine machine;
-    sim::SubjectId subject;
-    RestartMachine::State seen = RestartMachine::State::running;
-    int failed_starts = 0;
-    Cause trigger{};  // what stopped it
-    Cause event{};    // its last change
-    std::optional<Time> reset_at = {};
-  };
-  using Bank = std::vector<std::size_t>;
-  struct Loop {
-    std::string name;
-    WaterLoopSpec spec;
-    Bank chillers = {}, coolers = {}, pumps = {};
-    sim::SubjectId subject = {};
-    ThermalNode water = {};
-    ThermalBoundary outside = {};
-    ThermalLink out = {};
-    ThermalWatch above = {}, below = {};
-    double above_C = 0, below_C = 0;
-    RemovalInputs inputs = {};
-    std::vector<RemovalPiece> pieces = {};
-    std::size_t piece = 0;
-    double flow = 1, cop = 5;
-    int running_chillers = 0;
-    double pump_W = 0, door_W = 0;
-    double seen_integral = 0;  // of the temperature, at integrated_to_
-    bool was_short = false, was_hot = false;
-    Cause cause{};
-  };
-  struct Valve {
-    ThermalLink link = {};
-    ThermalWatch above = {}, below = {};
-    double full = 0;  // W/K when open
-    double opening = 0;
-    bool is_due = true;
-  };
-  struct Room {
-    std::string name;
-    CooledRoomSpec spec;
-    std::size_t loop = 0;
-    Bank units = {};
-    ThermalNode air = {}, structure = {};
-    ThermalLink to_structure = {}, to_outside = {};
-    ThermalBoundary outside = {};
-    Valve valve = {};
-    double recirculation = 0.05, fans_W = 0;
-    Cause cause{};
-  };
-  struct Cdu {
-    std::string name;
-    CduSpec spec;
-    std::size_t loop = 0;
-    Bank pumps = {};
-    ThermalNode coolant = {};
-    Valve valve = {};
-    double flow = 1, pump_W = 0, set_point = 30;
-    Cause cause{};
-  };
-  struct Rack {
-    std::string name;
-    RackCoolingSpec spec;
-    std::size_t room = 0;
-    std::optional<std::size_t> cdu = {};
-    sim::SubjectId subject = {};
-    ThermalNode inlet = {}, mass = {};
-    std::optional<ThermalNode> plate = {};
-    ThermalLink to_room = {}, to_mass = {};
-    std::optional<ThermalLink> to_coolant = {}, to_door = {};
-    ThermalWatch above = {}, below = {}, warning = {}, off = {}, back = {};
-    std::vector<ThermalWatch> liquid = {};  // coolant up, down, off, back; plate off, back
-    double heat_W = 0;                      // of one
-    bool is_cooled = true, is_warm = false;
-    std::optional<RackCondition> told = {};
-    Cause cause{};
-  };
+  using Unit = CoolingParts::Unit;
+  using Bank = CoolingParts::Bank;
+  using Band = CoolingParts::Band;
+  using Loop = CoolingParts::Loop;
+  using Valve = CoolingParts::Valve;
+  using Room = CoolingParts::Room;
+  using Cdu = CoolingParts::Cdu;
+  using Rack = CoolingParts::Rack;
+  using Stem = CoolingParts::Stem;
+  using Part = CoolingParts::Part;
+  using Branch = CoolingParts::Branch;
 
   // cooling_plant_build.cpp
   void build(const CoolingPlantSpec& spec, const std::vector<CooledRack>& racks);
   Bank add_bank(const std::string& owner_name, const std::string& what, CoolingUnitKind kind,
                 std::size_t owner, int count, const UnitRestartSpec& restart);
+  Band make_band(ThermalNode node);
 
   // cooling_plant_update.cpp
   void update();
   void step(Time now);
   void integrate(Time now);
-  void take_arrivals();
+  void change_heat(Rack& rack, double heat_W, Cause cause);
   void run_machines(Time now);
   void lock_groups(Time now);
   void run_crew(Time now);
@@ -229,15 +155,31 @@ class CoolingPlant {
   Cause record(std::string_view kind, sim::SubjectId subject, sim::Phase phase, Cause cause,
                double value = 0.0);
 
+  // cooling_plant_branches.cpp
+  void build_branches();
+  std::size_t sprout(std::vector<std::size_t> stems, const Branch* like);
+  void scale(Branch& branch);
+  void put(const Branch& branch, const Part& part);
+  bool are_of_a_kind(const Stem& a, const Stem& b) const;
+  bool have_equal_inputs(const Stem& a, const Stem& b) const;
+  bool are_alike(const Branch& a, const Branch& b) const;
+  void split_branches();
+  void join_branches();
+  void join(Branch& into, Branch& from);
+  void read(Branch& branch);
+  const Branch& branch_of(const Rack& rack) const { return branches_[stems_[rack.stem].branch]; }
+  const Part& part_of(const Rack& rack) const { return branch_of(rack).parts[rack.place]; }
+
   // cooling_plant_laws.cpp
-  void apply(Time now);
+  void apply();
+  void apply_pumps();
+  void apply_racks();
   void apply_rooms();
   void apply_cdus();
-  void apply_racks();
   void apply_loops();
   void enter_piece(Loop& loop);
-  void move_valve(Valve& valve, ThermalNode node, double set_point, double dead_band, double full,
-                  Watts flowing_in, ThermalNode cold);
+  void move_valve(Valve& valve, double T, double set_point, double dead_band, double weight,
+                  Watts flowing_in, double cold_C);
   int running(const Bank& bank) const;
   double shares(const Bank& bank) const;
   void set_ready(const Bank& bank, bool is_ready, Cause cause);
@@ -246,7 +188,11 @@ class CoolingPlant {
   void report(Time now);
   void report_loops();
   void report_rack(std::size_t index);
+  void aim();
+  void aim(Branch& branch);
+  void aim(Band& band, double above_C, double below_C);
   void warn(Time now);
+  std::optional<Time> too_hot(Branch& branch, Part& part);
   Cause why(const Rack& rack) const;
   const ThermalNetwork& network() const {
     network_.advance(engine_.now());
@@ -272,6 +218,8 @@ class CoolingPlant {
   std::vector<Room> rooms_;
   std::vector<Cdu> cdus_;
   std::vector<Rack> racks_;
+  std::vector<Stem> stems_;
+  std::vector<Branch> branches_;
   std::map<std::size_t, Leaks> leaks_;
   struct Isolation {
     std::size_t rack;
@@ -287,6 +235,8 @@ class CoolingPlant {
   bool is_updating_ = false, is_dirty_ = false;
   Time integrated_to_;
   Energy energy_;
+  double cdu_pumps_W_ = 0;
+  Limit worst_;
   Cause last_cause_{};
   Time warned_ = Time::max();
   std::vector<std::size_t> warned_racks_;

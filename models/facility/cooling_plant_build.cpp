@@ -7,7 +7,8 @@
 namespace trainyard::models {
 namespace {
 
-constexpr double unreachable = 1e6;  // degrees Celsius
+/// For the least useful ones to go: a plant that runs alike has modes of some kilobytes.
+constexpr std::size_t modes_bytes = std::size_t{32} << 20;
 
 template <class Parts>
 std::size_t find(const Parts& parts, const std::string& name) {
@@ -28,6 +29,7 @@ CoolingPlant::CoolingPlant(sim::Engine& engine, sim::Recorder& recorder,
       callbacks_(std::move(callbacks)),
       weather_(spec.weather, std::move(series)),
       outdoors_(weather_.at(engine.now())),
+      network_(std::make_shared<ThermalModes>(modes_bytes)),
       people_(spec.crew.people),
       integrated_to_(engine.now()),
       wake_(engine, sim::Phase::failure, [this] { update(); }) {
@@ -53,13 +55,12 @@ CoolingPlant::Bank CoolingPlant::add_bank(const std::string& owner_name, const s
   return bank;
 }
 
+CoolingPlant::Band CoolingPlant::make_band(ThermalNode node) {
+  return {.above = network_.watch(node, CoolingParts::never, Direction::rising),
+          .below = network_.watch(node, -CoolingParts::never, Direction::falling)};
+}
+
 void CoolingPlant::build(const CoolingPlantSpec& spec, const std::vector<CooledRack>& racks) {
-  const auto watch_above = [&](ThermalNode node) {
-    return network_.watch(node, unreachable, Direction::rising);
-  };
-  const auto watch_below = [&](ThermalNode node) {
-    return network_.watch(node, -unreachable, Direction::falling);
-  };
   for (const auto& [name, s] : spec.loops) {
     Loop loop{.name = name, .spec = s};
     const std::size_t self = loops_.size();
@@ -75,8 +76,7 @@ void CoolingPlant::build(const CoolingPlantSpec& spec, const std::vector<CooledR
     loop.water = network_.add_node(name, loop_capacity(s.volume), s.set_point + 0.5 * s.band);
     loop.outside = network_.add_boundary(name + " outside", s.set_point);
     loop.out = network_.connect(loop.water, loop.outside, 0.0);
-    loop.above = watch_above(loop.water);
-    loop.below = watch_below(loop.water);
+    loop.band = make_band(loop.water);
     loops_.push_back(std::move(loop));
   }
   for (const auto& [name, s] : spec.rooms) {
@@ -89,57 +89,37 @@ void CoolingPlant::build(const CoolingPlantSpec& spec, const std::vector<CooledR
     room.to_structure = network_.connect(room.air, room.structure, s.thermal.air_to_structure);
     room.to_outside = network_.connect(room.air, room.outside, s.thermal.to_outside);
     room.valve.link = network_.connect(room.air, loops_[room.loop].water, 0.0);
-    room.valve.above = watch_above(room.air);
-    room.valve.below = watch_below(room.air);
+    room.band = make_band(room.air);
     rooms_.push_back(std::move(room));
   }
-  for (const auto& [name, s] : spec.cdus) {
-    Cdu cdu{.name = name, .spec = s, .loop = find(loops_, s.loop), .set_point = s.set_point};
-    cdu.pumps = add_bank(name, "pump", CoolingUnitKind::cdu_pump, cdus_.size(), s.pumps.units,
-                         s.pumps.restart);
-    cdu.coolant = network_.add_node(name, loop_capacity(s.volume) + s.tank, s.set_point);
-    cdu.valve.link = network_.connect(cdu.coolant, loops_[cdu.loop].water, 0.0);
-    cdu.valve.above = watch_above(cdu.coolant);
-    cdu.valve.below = watch_below(cdu.coolant);
-    cdus_.push_back(std::move(cdu));
-  }
+  for (const auto& [group, s] : spec.cdus)
+    for (const std::string& name : cdu_names(group, s)) {
+      Cdu cdu{.name = name, .spec = s, .loop = find(loops_, s.loop), .set_point = s.set_point};
+      cdu.pumps = add_bank(name, "pump", CoolingUnitKind::cdu_pump, cdus_.size(), s.pumps.units,
+                           s.pumps.restart);
+      stems_.push_back({.name = name, .cdu = cdus_.size()});
+      cdus_.push_back(std::move(cdu));
+    }
   for (const CooledRack& in : racks) {
     const RackCoolingSpec& s = in.spec;
     Rack rack{.name = in.name, .spec = s, .room = find(rooms_, s.room)};
-    const Room& room = rooms_[rack.room];
-    const double n = s.count;
     rack.subject = recorder_.subject(in.name);
-    rack.inlet = network_.add_node(in.name, n * s.thermal.air_capacity, room.spec.set_point);
-    rack.mass =
-        network_.add_node(in.name + " mass", n * s.thermal.mass_capacity, room.spec.set_point);
-    rack.to_room = network_.connect(rack.inlet, room.air, 0.0);
-    rack.to_mass = network_.connect(rack.inlet, rack.mass, n * s.thermal.air_to_mass);
-    if (s.rear_door > 0) rack.to_door = network_.connect(rack.inlet, loops_[room.loop].water, 0.0);
-    rack.above = watch_above(rack.inlet);
-    rack.below = watch_below(rack.inlet);
-    rack.warning = network_.watch(rack.inlet, spec.limits.air_warning, Direction::rising);
-    rack.off = network_.watch(rack.inlet, spec.limits.air_off, Direction::rising);
-    rack.back = network_.watch(rack.inlet, spec.limits.air_off - spec.limits.hysteresis,
-                               Direction::falling);
-    if (!s.cdu.empty()) {
-      rack.cdu = find(cdus_, s.cdu);
-      const Cdu& cdu = cdus_[*rack.cdu];
-      rack.plate = network_.add_node(in.name + " plates", n * s.plate_capacity, cdu.set_point);
-      rack.to_coolant = network_.connect(*rack.plate, cdu.coolant, 0.0);
-      const CoolingLimitsSpec& l = spec.limits;
-      rack.liquid = {watch_above(cdu.coolant),
-                     watch_below(cdu.coolant),
-                     network_.watch(cdu.coolant, l.coolant_off, Direction::rising),
-                     network_.watch(cdu.coolant, l.coolant_off - l.hysteresis, Direction::falling),
-                     network_.watch(*rack.plate, l.plate_off, Direction::rising),
-                     network_.watch(*rack.plate, l.plate_off - l.hysteresis, Direction::falling)};
+    rack.stem = stems_.size();
+    if (s.cdu.empty()) {
+      stems_.push_back({.name = in.name});
+    } else {
+      rack.stem = *(rack.cdu = find(cdus_, s.cdu));
       if (spec.leaks)
         leaks_.emplace(
             racks_.size(),
             Leaks(*spec.leaks, s.count, engine_.random("cooling/leaks/" + in.name), engine_.now()));
     }
+    Stem& stem = stems_[rack.stem];
+    rack.place = stem.racks.size();
+    stem.racks.push_back(racks_.size());
     racks_.push_back(std::move(rack));
   }
+  build_branches();
 }
 
 CoolingPlant::Unit& CoolingPlant::unit(const std::string& name) {
@@ -167,12 +147,13 @@ double CoolingPlant::room_temperature(const std::string& room) const {
 }
 
 double CoolingPlant::coolant_temperature(const std::string& cdu) const {
-  return network().temperature(cdus_[find(cdus_, cdu)].coolant);
+  return network().temperature(*branches_[stems_[find(cdus_, cdu)].branch].coolant);
 }
 
 double CoolingPlant::plate_temperature(std::size_t rack) const {
-  check(racks_.at(rack).plate.has_value(), "a rack with cold plates");
-  return network().temperature(*racks_[rack].plate);
+  const Part& part = part_of(racks_.at(rack));
+  check(part.plate.has_value(), "a rack with cold plates");
+  return network().temperature(*part.plate);
 }
 
 bool CoolingPlant::is_short(const std::string& loop) const {

@@ -7,12 +7,6 @@
 
 /// From what runs to what the thermal network is told.
 namespace trainyard::models {
-namespace {
-
-constexpr double unreachable = 1e6;  // degrees Celsius
-
-}  // namespace
-
 int CoolingPlant::running(const Bank& bank) const {
   return int(std::count_if(bank.begin(), bank.end(),
                            [&](std::size_t i) { return units_[i].machine.share() > 0; }));
@@ -24,7 +18,17 @@ double CoolingPlant::shares(const Bank& bank) const {
   return sum;
 }
 
-void CoolingPlant::apply(Time) {
+void CoolingPlant::apply() {
+  apply_pumps();
+  split_branches();
+  apply_racks();
+  apply_rooms();
+  apply_cdus();
+  apply_loops();
+  join_branches();
+}
+
+void CoolingPlant::apply_pumps() {
   for (Loop& loop : loops_) {
     const int normal = loop.spec.pumps.normal;
     const int n = std::min(running(loop.pumps), normal);
@@ -32,83 +36,81 @@ void CoolingPlant::apply(Time) {
     loop.pump_W = loop.spec.design_heat.value() * loop.spec.pumps.share * n / normal;
     loop.door_W = 0.0;
   }
+  const double dew = least_coolant(std::min(outdoors_.dew, spec_.room_dew_point));
+  cdu_pumps_W_ = 0.0;
   for (Cdu& cdu : cdus_) {
     const int normal = cdu.spec.pumps.normal;
     const int n = std::min(running(cdu.pumps), normal);
     cdu.flow = pump_flow(n, normal);
     cdu.pump_W = cdu.spec.capacity.value() * cdu.spec.pumps.share * n / normal;
-    const double dew = std::min(outdoors_.dew, spec_.room_dew_point);
-    const double set_point = std::max(cdu.spec.set_point, least_coolant(dew));
-    if (set_point != cdu.set_point) cdu.valve.is_due = true;
+    cdu_pumps_W_ += cdu.pump_W;
+    const double set_point = std::max(cdu.spec.set_point, dew);
+    if (set_point != cdu.set_point) cdu.is_due = true;
     cdu.set_point = set_point;
   }
-  apply_racks();
-  apply_rooms();
-  apply_cdus();
-  apply_loops();
 }
 
 void CoolingPlant::apply_racks() {
-  for (std::size_t i = 0; i < rooms_.size(); ++i) {
-    Room& room = rooms_[i];
-    double draw = 0.0;
-    // Fans of a rack without heat idle at a tenth: typical figure.
-    const auto draw_of = [](const Rack& rack) {
-      return rack.spec.count * rack.spec.air_flow * (rack.heat_W > 0 ? 1.0 : 0.1);
-    };
-    for (const Rack& rack : racks_)
-      if (rack.room == i) draw += draw_of(rack);
+  for (Room& room : rooms_) room.draw = 0.0;
+  // Rack by rack, not branch by branch: a sum in another order is another thermal mode.
+  for (const Rack& rack : racks_) rooms_[rack.room].draw += rack.draw();
+  for (Room& room : rooms_) {
     const int n = running(room.units);
     const double full = room.spec.capacity.value() / room.spec.air_rise;
-    const double speed = fan_speed(draw, n, full, room.spec.least_speed);
+    const double speed = fan_speed(room.draw, n, full, room.spec.least_speed);
     room.fans_W = n * fan_power(room.spec.capacity * room.spec.fan_share, speed).value();
-    room.recirculation = recirculation(room.spec.recirculation, n * full * speed, draw);
+    room.recirculation = recirculation(room.spec.recirculation, n * full * speed, room.draw);
     const double ua = n * room.spec.capacity.value() / room.spec.difference *
                       exchanger_share(speed, loops_[room.loop].flow);
     if (ua != room.valve.full) room.valve.is_due = true;
     room.valve.full = ua;
-    for (const Rack& rack : racks_)
-      if (rack.room == i)
-        network_.set_conductance(rack.to_room, inlet_link(room.recirculation, draw_of(rack)));
   }
-  for (const Rack& rack : racks_) {
-    const double n = rack.spec.count;
-    const double to_air = n * rack.heat_W * (1.0 - rack.spec.liquid_share);
-    Loop& loop = loops_[rooms_[rack.room].loop];
-    RearDoor door;
-    if (rack.to_door && loop.flow > 0) {
-      door = rear_door(rack.spec.rear_door * std::pow(loop.flow, 0.8),
-                       rack.spec.rear_door_capacity * n, n * rack.spec.air_flow, Watts(to_air),
-                       network_.temperature(rack.inlet), network_.temperature(loop.water));
-      loop.door_W += to_air * door.heat_share;
+  for (Branch& branch : branches_)
+    for (std::size_t i = 0; i < branch.parts.size(); ++i) {
+      Part& part = branch.parts[i];
+      const Rack& rack = racks_[stems_[branch.stems.front()].racks[i]];
+      const double n = rack.spec.count;
+      const double to_air = n * rack.heat_W * (1.0 - rack.spec.liquid_share);
+      Loop& loop = loops_[rooms_[rack.room].loop];
+      RearDoor door;
+      if (part.to_door && loop.flow > 0) {
+        door = rear_door(rack.spec.rear_door * std::pow(loop.flow, 0.8),
+                         rack.spec.rear_door_capacity * n, n * rack.spec.air_flow, Watts(to_air),
+                         part.inlet_C, network_.temperature(loop.water));
+        loop.door_W += branch.weight() * to_air * door.heat_share;
+      }
+      part.room_link = inlet_link(rooms_[rack.room].recirculation, rack.draw());
+      part.door_link = door.link_W_per_K;
+      part.inlet_W = to_air * (1.0 - door.heat_share);
+      if (part.plate) {
+        const Cdu& cdu = cdus_[*rack.cdu];
+        part.plate_W = n * rack.heat_W * rack.spec.liquid_share;
+        // A tank convects by itself; a cold plate without flow keeps its heat.
+        const double flow = cdu.spec.tank > 0 ? 1.0 : std::pow(cdu.flow, 0.8);
+        part.coolant_link = n * rack.spec.plate_to_coolant * flow;
+      }
+      put(branch, part);
     }
-    if (rack.to_door) network_.set_conductance(*rack.to_door, door.link_W_per_K);
-    network_.set_heat(rack.inlet, Watts(to_air * (1.0 - door.heat_share)));
-    if (!rack.plate) continue;
-    const Cdu& cdu = cdus_[*rack.cdu];
-    network_.set_heat(*rack.plate, Watts(n * rack.heat_W * rack.spec.liquid_share));
-    // A tank convects by itself; a cold plate without flow keeps its heat.
-    const double flow = cdu.spec.tank > 0 ? 1.0 : std::pow(cdu.flow, 0.8);
-    network_.set_conductance(*rack.to_coolant, n * rack.spec.plate_to_coolant * flow);
-  }
 }
 
-void CoolingPlant::move_valve(Valve& valve, ThermalNode node, double set_point, double dead_band,
-                              double full, Watts flowing_in, ThermalNode cold) {
-  if (!valve.is_due) return;
+/// Looks again when the temperature has moved on by the next whole dead band. `weight`: valves.
+void CoolingPlant::move_valve(Valve& valve, double T, double set_point, double dead_band,
+                              double weight, Watts flowing_in, double cold_C) {
   valve.is_due = false;
-  const double T = network_.temperature(node);
-  // A valve that cannot hold the set-point is open as long as it is too warm, however warm the
-  // water.
-  valve.opening = valve_opening(flowing_in, full, set_point, network_.temperature(cold));
+  valve.opening = valve_opening(flowing_in, valve.full, set_point, cold_C);
   // In steps of 2 %, a hundredth of the difference off at most: loads that come back find the
   // thermal mode that they had.
   if (valve.opening > 0)
     valve.opening = std::min(1.0, std::exp2(std::round(32 * std::log2(valve.opening)) / 32));
-  if (T >= set_point + dead_band && valve.opening == 0.0) valve.opening = 1.0;
-  network_.set_conductance(valve.link, valve.opening * full);
-  network_.move_watch(valve.above, std::max(set_point, T) + dead_band);
-  network_.move_watch(valve.below, std::min(set_point, T) - dead_band);
+  // A valve that cannot hold the set-point is open as long as it is too warm, however warm the
+  // water.
+  if (T >= set_point + dead_band - 2 * touch_K && valve.opening == 0.0) valve.opening = 1.0;
+  network_.set_conductance(valve.link, weight * (valve.opening * valve.full));
+  const auto bands = [&](double off) {
+    return std::max(1.0, 1.0 + std::floor((off + 2 * touch_K) / dead_band)) * dead_band;
+  };
+  valve.above_C = set_point + bands(T - set_point);
+  valve.below_C = set_point - bands(set_point - T);
 }
 
 void CoolingPlant::apply_rooms() {
@@ -116,34 +118,40 @@ void CoolingPlant::apply_rooms() {
     Room& room = rooms_[i];
     network_.set_heat(room.air, Watts(room.fans_W));
     if (room.spec.thermal.to_outside > 0) network_.set_temperature(room.outside, outdoors_.dry);
-    if (!room.valve.is_due) continue;
+    const double T = network_.temperature(room.air);
+    if (!room.valve.is_due && !room.valve.is_left(T)) continue;
     double in = room.fans_W - network_.flow(room.to_structure).value() -
                 network_.flow(room.to_outside).value();
-    for (const Rack& rack : racks_) {
-      if (rack.room != i) continue;
-      in += network_.heat(rack.inlet).value() - network_.flow(rack.to_mass).value();
-      if (rack.to_door) in -= network_.flow(*rack.to_door).value();
-    }
-    move_valve(room.valve, room.air, room.spec.set_point, room.spec.dead_band, room.valve.full,
-               Watts(in), loops_[room.loop].water);
+    for (const Branch& branch : branches_)
+      for (std::size_t k = 0; k < branch.parts.size(); ++k) {
+        if (racks_[stems_[branch.stems.front()].racks[k]].room != i) continue;
+        const Part& part = branch.parts[k];
+        in += network_.heat(part.inlet).value() - network_.flow(part.to_mass).value();
+        if (part.to_door) in -= network_.flow(*part.to_door).value();
+      }
+    move_valve(room.valve, T, room.spec.set_point, room.spec.dead_band, 1.0, Watts(in),
+               network_.temperature(loops_[room.loop].water));
   }
 }
 
 void CoolingPlant::apply_cdus() {
-  for (std::size_t i = 0; i < cdus_.size(); ++i) {
-    Cdu& cdu = cdus_[i];
+  for (Branch& branch : branches_) {
+    if (!branch.coolant) continue;
+    const Stem& first = stems_[branch.stems.front()];
+    const Cdu& cdu = cdus_[*first.cdu];
+    Valve& valve = branch.valve;
     const double ua = cdu.spec.capacity.value() / cdu.spec.approach *
                       exchanger_share(cdu.flow, loops_[cdu.loop].flow);
-    if (ua != cdu.valve.full) cdu.valve.is_due = true;
-    cdu.valve.full = ua;
-    network_.set_heat(cdu.coolant, Watts(cdu.pump_W));
-    if (!cdu.valve.is_due) continue;
+    valve.is_due = cdu.is_due || ua != valve.full || valve.is_left(branch.coolant_C);
+    valve.full = ua;
+    for (const std::size_t stem : branch.stems) cdus_[*stems_[stem].cdu].is_due = false;
+    network_.set_heat(*branch.coolant, Watts(branch.weight() * cdu.pump_W));
+    if (!valve.is_due) continue;
     double in = cdu.pump_W;
-    for (const Rack& rack : racks_)
-      if (rack.cdu == i && (cdu.flow > 0 || cdu.spec.tank > 0))
-        in += network_.heat(*rack.plate).value();
-    move_valve(cdu.valve, cdu.coolant, cdu.set_point, cdu.spec.dead_band, ua, Watts(in),
-               loops_[cdu.loop].water);
+    if (cdu.flow > 0 || cdu.spec.tank > 0)
+      for (const Part& part : branch.parts) in += part.plate_W;
+    move_valve(valve, branch.coolant_C, cdu.set_point, cdu.spec.dead_band, branch.weight(),
+               Watts(in), network_.temperature(loops_[cdu.loop].water));
   }
 }
 
@@ -170,8 +178,10 @@ void CoolingPlant::apply_loops() {
       in.free_most = coolers_W;
       in.outdoors = felt(loop.spec.coolers->kind, outdoors_);
     }
-    loop.inputs = in;
-    loop.pieces = removal(in);
+    if (loop.pieces.empty() || in != loop.inputs) {
+      loop.inputs = in;
+      loop.pieces = removal(in);
+    }
     // At the end of a piece the direction decides. Both have the same heat there, so the slope is
     // that of either.
     const double T = network_.temperature(loop.water);
@@ -191,13 +201,8 @@ void CoolingPlant::enter_piece(Loop& loop) {
   if (piece.slope > 0) network_.set_temperature(loop.outside, piece.cold);
   network_.set_heat(loop.water, Watts(loop.pump_W + loop.door_W - piece.fixed_W));
   const std::size_t next = loop.piece + 1;
-  const double above = next < loop.pieces.size() ? loop.pieces[next].begin : unreachable;
-  const double below = loop.piece > 0 ? piece.begin : -unreachable;
-  // Moving a watch costs a search.
-  if (above != loop.above_C) network_.move_watch(loop.above, above);
-  if (below != loop.below_C) network_.move_watch(loop.below, below);
-  loop.above_C = above;
-  loop.below_C = below;
+  aim(loop.band, next < loop.pieces.size() ? loop.pieces[next].begin : CoolingParts::never,
+      loop.piece > 0 ? piece.begin : -CoolingParts::never);
 }
 
 }  // namespace trainyard::models

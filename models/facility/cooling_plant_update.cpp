@@ -24,15 +24,34 @@ CoolingPlant::Cause& CoolingPlant::cause_of(const Unit& u) {
   }
 }
 
+void CoolingPlant::change_heat(Rack& rack, double heat_W, Cause cause) {
+  if (cause.is_valid()) rack.cause = cause;
+  rack.heat_W = heat_W;
+  rooms_[rack.room].valve.is_due = true;
+  if (rack.cdu) cdus_[*rack.cdu].is_due = true;
+}
+
 void CoolingPlant::set_rack_heat(std::size_t rack, Watts heat, Cause cause) {
   check(heat.value() >= 0, "a rack gives heat", heat.value());
   Rack& r = racks_.at(rack);
   if (cause.is_valid()) r.cause = cause;
   if (r.heat_W == heat.value()) return;
   integrate(engine_.now());
-  r.heat_W = heat.value();
-  rooms_[r.room].valve.is_due = true;
-  if (r.cdu) cdus_[*r.cdu].valve.is_due = true;
+  change_heat(r, heat.value(), cause);
+  update();
+}
+
+void CoolingPlant::set_rack_heats(std::span<const Watts> heats, Cause cause) {
+  check(heats.size() == racks_.size(), "a heat for each entry of racks", heats.size());
+  bool is_changed = false;
+  for (std::size_t i = 0; i < racks_.size(); ++i) {
+    check(heats[i].value() >= 0, "a rack gives heat", heats[i].value());
+    is_changed = is_changed || racks_[i].heat_W != heats[i].value();
+  }
+  if (!is_changed) return;
+  integrate(engine_.now());
+  for (std::size_t i = 0; i < racks_.size(); ++i)
+    if (racks_[i].heat_W != heats[i].value()) change_heat(racks_[i], heats[i].value(), cause);
   update();
 }
 
@@ -104,12 +123,15 @@ void CoolingPlant::update() {
 
 void CoolingPlant::step(Time now) {
   integrate(now);
-  take_arrivals();
+  // Whatever it was that arrived: each temperature is compared with its limits below.
+  network_.take_arrivals();
+  for (Branch& branch : branches_)
+    if (!branch.stems.empty()) read(branch);
   outdoors_ = weather_.at(now);
   run_machines(now);
   run_crew(now);
   take_leaks(now);
-  apply(now);
+  apply();
   report(now);
 }
 
@@ -120,9 +142,11 @@ void CoolingPlant::integrate(Time now) {
   const double dt = to_seconds(now - integrated_to_);
   if (now == integrated_to_) return;
   integrated_to_ = now;
-  for (const Rack& rack : racks_) energy_.racks += Joules(rack.heat_W * rack.spec.count * dt);
+  double racks_W = 0.0;
+  for (const Rack& rack : racks_) racks_W += rack.heat_W * rack.spec.count;
+  energy_.racks += Joules(racks_W * dt);
   for (const Room& room : rooms_) energy_.fans += Joules(room.fans_W * dt);
-  for (const Cdu& cdu : cdus_) energy_.pumps += Joules(cdu.pump_W * dt);
+  energy_.pumps += Joules(cdu_pumps_W_ * dt);
   for (Loop& loop : loops_) {
     energy_.pumps += Joules(loop.pump_W * dt);
     const double integral = network_.temperature_integral(loop.water);
@@ -141,18 +165,6 @@ void CoolingPlant::integrate(Time now) {
     energy_.evaporated_kg += evaporated;
     energy_.make_up_kg += make_up_kg(evaporated, loop.spec.coolers->cycles);
   }
-}
-
-void CoolingPlant::take_arrivals() {
-  const std::vector<ThermalWatch> arrivals = network_.take_arrivals();
-  const auto has = [&](ThermalWatch w) {
-    return std::find(arrivals.begin(), arrivals.end(), w) != arrivals.end();
-  };
-  if (arrivals.empty()) return;
-  for (Room& room : rooms_)
-    if (has(room.valve.above) || has(room.valve.below)) room.valve.is_due = true;
-  for (Cdu& cdu : cdus_)
-    if (has(cdu.valve.above) || has(cdu.valve.below)) cdu.valve.is_due = true;
 }
 
 void CoolingPlant::set_ready(const Bank& bank, bool is_ready, Cause cause) {

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "models/facility/restart_spec.hpp"
 #include "models/facility/thermal_spec.hpp"
@@ -102,6 +104,7 @@ struct PumpsSpec {
   int normal = 2;       // as many make the full flow; more units than that stand by
   double share = 0.02;  // power of the full flow, part of the design heat; typical 1-3 %
   UnitRestartSpec restart = motor_restart();
+  bool operator==(const PumpsSpec&) const = default;
 };
 
 template <class Visitor>
@@ -177,9 +180,11 @@ void describe(Visitor& v, CooledRoomSpec& s) {
   v.optional("thermal", s.thermal, "air and structure");
 }
 
-/// Coolant distribution unit with its secondary loop; with `tank` it serves immersion tanks.
+/// Coolant distribution unit with its secondary loop; with `tank` it serves immersion tanks. Of
+/// `count` equal ones called "cdu" each has a name of its own: "cdu-1" ... "cdu-64".
 struct CduSpec {
   std::string loop = {};
+  int count = 1;
   double set_point = 30;  // inside water classes W32 to W40
   double dead_band = 0.5;
   Watts capacity{1e6};
@@ -187,11 +192,14 @@ struct CduSpec {
   double volume = 1.0;  // m3; typical 100 L per rack of 120 kW
   PumpsSpec pumps = {.units = 2, .normal = 2, .share = 0.015};  // typical 1-3 % of the heat
   double tank = 0;  // J/K; 2-4 MJ/K each: 1-2 t of fluid at 1.5-2.2 kJ/kg/K
+  bool operator==(const CduSpec&) const = default;
 };
 
 template <class Visitor>
 void describe(Visitor& v, CduSpec& s) {
   v.required("loop", s.loop, "name of the water loop that it gives its heat to");
+  v.optional("count", s.count, "equal units; more than one are called <cdu>-1, <cdu>-2, ...",
+             between(1, 10000));
   v.optional("set_point", s.set_point, "coolant supply, degrees Celsius", between(5, 70));
   v.optional("dead_band", s.dead_band, "coolant may stray so far before valves move again, K",
              between(0.05, 5));
@@ -280,6 +288,10 @@ struct CoolingPlantSpec {
   double room_dew_point = 15;  // upper recommended limit of ASHRAE: air is dried to it
 };
 
+/// Of all units, in the order of the groups' names: "cdu" is one unit, or "cdu-1", "cdu-2", ...
+std::vector<std::string> cdu_names(const std::string& group, const CduSpec& spec);
+std::vector<std::string> cdu_names(const CoolingPlantSpec& spec);
+
 template <class Visitor>
 void describe(Visitor& v, CoolingPlantSpec& s) {
   v.optional("weather", s.weather, "the air outside");
@@ -298,11 +310,16 @@ void describe(Visitor& v, CoolingPlantSpec& s) {
   bool are_reached = true;
   for (const auto& [name, cdu] : s.cdus) are_reached = are_reached && s.loops.contains(cdu.loop);
   v.check(are_reached, "cdus", "every CDU names one of the loops");
+  const std::vector<std::string> cdus = cdu_names(s);
+  const std::set<std::string> unlike(cdus.begin(), cdus.end());
   bool are_unique = true;
   for (const auto& [name, room] : s.rooms)
-    are_unique = are_unique && !s.loops.contains(name) && !s.cdus.contains(name);
-  for (const auto& [name, cdu] : s.cdus) are_unique = are_unique && !s.loops.contains(name);
+    are_unique = are_unique && !s.loops.contains(name) && !unlike.contains(name);
+  for (const std::string& name : cdus) are_unique = are_unique && !s.loops.contains(name);
   v.check(are_unique, "rooms", "loops, rooms and CDUs have names of their own");
+  v.check(unlike.size() == cdus.size(), "cdus",
+          "every CDU has a name of its own, those of a group included: of 4 \"cdu\" one is "
+          "\"cdu-3\"");
 }
 
 /// Where a rack, or a cohort of equal ones, gets its cooling. Numbers are for one rack.
@@ -317,12 +334,13 @@ struct RackCoolingSpec {
   double rear_door = 0;                 // effectiveness against the loop of its room
   Watts rear_door_capacity{30e3};       // passive 20-30 kW, active 40-70 kW: typical
   RackThermalSpec thermal = {};
+  bool operator==(const RackCoolingSpec&) const = default;
 };
 
 template <class Visitor>
 void describe(Visitor& v, RackCoolingSpec& s) {
   v.required("room", s.room, "name of its room");
-  v.optional("cdu", s.cdu, "name of its CDU; default: air only");
+  v.optional("cdu", s.cdu, "name of its CDU, of one unit; default: air only");
   v.optional("count", s.count, "equal racks that stand and are loaded alike", between(1, 100000));
   v.optional("liquid_share", s.liquid_share, "part of the heat that goes to the coolant",
              between(0, 1));

@@ -74,6 +74,13 @@ std::optional<Duration> march(Course& course, double limit, Direction direction,
 }  // namespace
 
 Course::Sight ExponentialCourse::at(Duration after) {
+  // Every search begins here, and most end here: nothing rises far enough.
+  if (after != Duration::zero()) return look(after);
+  if (!start_) start_ = look(after);
+  return *start_;
+}
+
+Course::Sight ExponentialCourse::look(Duration after) const {
   const double s = to_seconds(after);
   double fastest_growth = 0.0;
   for (double rate : sum_.rates) fastest_growth = std::max(fastest_growth, rate);
@@ -82,7 +89,7 @@ Course::Sight ExponentialCourse::at(Duration after) {
   Sight sight{sum_.value, 0.0, 0.0, fastest_growth > 0.0 ? floor_of(reach_s) : forever, 0.0, 0.0};
   for (std::size_t i = 0; i < sum_.rates.size(); ++i) {
     const double rate = sum_.rates[i], slope = sum_.slopes[i];
-    const double less_one = std::expm1(rate * s);
+    const double less_one = s == 0.0 ? 0.0 : std::expm1(rate * s);
     const double now = slope * (1.0 + less_one);
     sight.value += rate == 0.0 ? slope * s : slope * less_one / rate;
     sight.slope += now;

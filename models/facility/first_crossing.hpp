@@ -65,7 +65,10 @@ class ExponentialCourse : public Course {
   double value(Duration after) override;
 
  private:
+  Sight look(Duration after) const;
+
   ExponentialSum sum_;
+  std::optional<Sight> start_;
 };
 
 /// The first moment, counted from the start of the course, at which the value is at or beyond the

@@ -24,11 +24,15 @@ PlantKind plant_kind(PowerKind kind) {
     case PowerKind::breaker:
       return PlantKind::breaker;
     case PowerKind::transformer:
+      return PlantKind::transformer;
     case PowerKind::switchgear:
+      return PlantKind::switchgear;
     case PowerKind::busway:
+      return PlantKind::busway;
     case PowerKind::pdu:
+      return PlantKind::pdu;
     case PowerKind::rectifier:
-      break;
+      return PlantKind::rectifier;
   }
   return PlantKind::bus;
 }
@@ -44,6 +48,7 @@ class Layout {
     for (const std::string& group : order.groups) add_group(group);
     for (const auto& [name, feed] : spec_.racks.feeds) out_.feeds.push_back(name);
     for (std::size_t r = 0; r < std::size_t(racks_); ++r) add_rack(r);
+    for (const auto& [name, load] : spec_.loads) add_load(name, load);
     return std::move(out_);
   }
 
@@ -151,6 +156,17 @@ class Layout {
     out_.racks.push_back(add(std::move(rack), limits, circuits, wiring, true));
   }
 
+  void add_load(const std::string& name, const PowerLoadSpec& spec) {
+    PlantNode load;
+    load.name = name;
+    load.kind = PlantKind::load;
+    Units feeds;
+    for (const std::string& feed : spec.fed_by)
+      for (const std::size_t unit : units_of(feed)) feeds.push_back(unit);
+    check(!feeds.empty(), "a load has a feed");
+    out_.loads[name] = add(std::move(load), {}, feeds, wiring_at(feeds.front()), false);
+  }
+
   std::size_t unit_of(const RackFeedSpec& feed, std::size_t r, std::size_t units) const {
     std::size_t unit = r + std::size_t(feed.offset);
     if (feed.attach == Attach::in_blocks)
@@ -168,11 +184,12 @@ class Layout {
     node.phases = wiring.phases;
     for (const std::size_t feed : feeds) node.from.push_back(out_.nodes[feed].name);
     limits.lines = wiring.phases == 3 ? Lines::abc : Lines::a;
-    if (node.kind == PlantKind::rack) {
-      limits.lines = Lines::abc;  // the lines are those of its circuits
+    if (node.draws()) {
+      limits.lines = Lines::abc;  // those of a rack are those of its circuits
     } else if (wiring.phases == 1 && !feeds.empty()) {
       limits.lines = lines_on(feeds.front(), wiring, isolates);
     }
+    node.lines = limits.lines;
     out_.nodes.push_back(std::move(node));
     out_.limits.push_back(limits);
     dealt_.push_back(0);

@@ -1,15 +1,18 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "models/facility/breaker.hpp"
 #include "models/facility/generators.hpp"
+#include "models/facility/power_flow_memory.hpp"
 #include "models/facility/power_plant_paths.hpp"
 #include "models/facility/power_policy_spec.hpp"
 #include "models/facility/transfer_switch.hpp"
@@ -28,11 +31,12 @@
 ///
 ///     PowerPlant plant(engine, recorder, nodes, policy, {.on_fed = [&](auto rack, bool fed, auto
 ///                      why) { fed ? start(rack) : stop(rack, why); }});
-///     plant.set_rack_load(plant.node("rack-1"), 5_kW, 2.4_kVA);
+///     plant.set_rack_loads(loads);                         // of all racks, one change
 ///     plant.disturb(plant.node("utility-a"), 0.0, 90s);
 ///
 /// Order of means when something carries too much: hardware brake at once if the software cap would
-/// come too late, cap by priority, suspend, cut racks. Every recorded event names its cause.
+/// come too late, cap by priority, suspend, cut racks. Loads beside racks are never touched. Every
+/// recorded event names its cause.
 namespace trainyard::models {
 
 enum class RackOrder { none, cap, brake, suspend };
@@ -43,7 +47,7 @@ class PowerPlant {
   using Cause = sim::EventIndex;
 
   struct Callbacks {
-    /// A rack goes dark, or may start again.
+    /// A rack goes dark, or may start again. A load beside racks: at once, whenever it is not fed.
     std::function<void(Node rack, bool is_fed, Cause)> on_fed = {};
     /// Limit of a rack: watts for a cap or a suspension; the brake's clock ratio is the policy's.
     std::function<void(Node rack, RackOrder, Watts, Cause)> on_order = {};
@@ -52,13 +56,21 @@ class PowerPlant {
     std::function<void(const std::vector<Node>& racks, Duration window, Cause)> on_warning = {};
   };
 
+  /// `rack` may also be a load beside the racks.
+  struct RackLoad {
+    Node rack;
+    Watts active;
+    VoltAmperes reactive;
+  };
+
   struct Energy {
-    Joules from_sources{}, to_racks{}, losses{};
+    Joules from_sources{}, to_racks{}, to_loads{}, losses{};
     Joules battery_given{}, battery_taken{}, battery_stored{}, battery_lost{};
     Joules battery_at_start{};
     /// in - out - losses - increase of what is stored; zero but for rounding.
     Joules imbalance() const {
-      return from_sources - to_racks - losses - battery_lost - (battery_stored - battery_at_start);
+      return from_sources - to_racks - to_loads - losses - battery_lost -
+             (battery_stored - battery_at_start);
     }
   };
 
@@ -68,9 +80,15 @@ class PowerPlant {
   PowerPlant& operator=(const PowerPlant&) = delete;
 
   Node node(const std::string& name) const { return paths_.index(name); }
-  /// What the rack draws from now on, while it is fed.
+  /// What a rack or a load draws from now on, while it is fed.
   void set_rack_load(Node rack, Watts active, VoltAmperes reactive);
+  /// Many at once: one change.
+  void set_rack_loads(std::span<const RackLoad> loads);
+  /// From now on every device is told of every change and no flow is remembered: slower, with the
+  /// same results.
+  void tell_all_devices();
   /// How far a software cap reaches, what it draws with its jobs suspended, who is kept longest.
+  /// Takes effect with the next step of the operator.
   void set_rack_limits(Node rack, Watts cap_floor, Watts idle, int priority);
 
   /// Residual voltage per unit. At 0.85 and more nothing happens (the usual input range of power
@@ -84,15 +102,22 @@ class PowerPlant {
   /// Ends the latch of a UPS after too many disturbances.
   Cause return_by_hand(Node ups, Cause cause = {});
 
-  bool is_fed(Node rack) const { return racks_.at(rack).is_fed; }
+  bool is_fed(Node rack) const;
   bool is_live(Node node) const { return paths_.flow(node).is_live; }
-  RackOrder order(Node rack) const { return racks_.at(rack).order; }
+  RackOrder order(Node rack) const {
+    return rack_at_[rack] == nowhere ? RackOrder::none : racks_[rack_at_[rack]].order;
+  }
   const PowerPaths::Flow& flow(Node node) const { return paths_.flow(node); }
-  const Breaker& breaker(Node node) const { return *devices_[node].breaker; }
-  const Ups& ups(Node node) const { return *devices_[node].ups; }
+  /// As they are now; the reference holds until the next look at the same node.
+  const Breaker& breaker(Node node) const;
+  const Ups& ups(Node node) const;
   const Generators& generators(Node node) const { return *devices_[node].generators; }
   const TransferSwitch& transfer(Node node) const { return *devices_[node].transfer; }
   Energy energy() const;
+  /// Changes of the load so far of which no device was told.
+  std::size_t quiet_changes() const { return quiet_changes_; }
+  /// Lost so far by kind of node; together Energy::losses.
+  std::map<PlantKind, Joules> losses_by_kind() const;
 
  private:
   struct Device {
@@ -100,6 +125,7 @@ class PowerPlant {
     std::unique_ptr<Ups> ups;
     std::unique_ptr<Generators> generators;
     std::unique_ptr<TransferSwitch> transfer;
+    bool is_any() const { return breaker || ups || generators || transfer; }
     bool has_failed = false;  // by fail()
     int disturbances = 0;     // of a utility, at present
     bool carries = false;     // generators: connected to the load
@@ -108,6 +134,8 @@ class PowerPlant {
     Cause event{};            // of the abnormal state that it is in, if any
     Cause trigger{};          // of a current that is too high, of an order to start
     Watts demand{};           // generators: all that their transfer switches would draw
+    mutable std::unique_ptr<Breaker> shown_breaker;  // as they are seen while they are not told
+    mutable std::unique_ptr<Ups> shown_ups;
   };
   /// What the paths were last solved with.
   struct Told {
@@ -117,6 +145,7 @@ class PowerPlant {
     std::tuple<bool, double, double> ups{true, 1.0, 0.0};
   };
   struct Rack {
+    Node node = 0;
     bool is_fed = true;
     bool is_cut = false;
     std::optional<Time> dark_at;   // its supplies hold until then
@@ -127,23 +156,39 @@ class PowerPlant {
     Watts wanted{};  // before the first order
     VoltAmperes wanted_reactive{};
   };
+  struct Load {
+    Node node = 0;
+    bool is_fed = true;
+  };
   struct Overload {
     Node node;
     double ratio;  // of the limit to the load: below 1
     std::optional<Time> until;
   };
   enum class Step { none, brake, cap, suspend, cut };
+  static constexpr std::size_t nowhere = std::size_t(-1);
 
   // power_plant_update.cpp
   void update();
   bool tell_paths();
   void tell_devices(Time now);
+  void tell_generators(Time now);
+  void update_loads();
   void update_racks(Time now);
   void arm();
   void integrate(Time now);
   UpsInput input_of(Node node) const;
   std::optional<Time> next_device_event() const;
   void lock_out_utility(Node ups, bool is_locked);
+
+  // power_plant_quiet.cpp
+  bool change_quietly(std::span<const RackLoad> loads);
+  bool learn(std::span<const RackLoad> loads, FlowMemory::Key key);
+  std::vector<double> breaker_heating() const;
+  bool is_quiet(const std::vector<double>& heating) const;
+  bool is_calm() const;
+  void settle_breakers();
+  void end_quiet();
 
   // power_plant_events.cpp
   Cause record(std::string_view kind, Node node, sim::Phase phase, Cause cause, double value = 0.0);
@@ -161,6 +206,9 @@ class PowerPlant {
   void watch_overloads();
   void go_to(Step step, Duration after);
   void take_step();
+  /// What racks behind an overloaded node may take together, as a part of what they take: other
+  /// loads give nothing.
+  static double part_for_racks(const Overload& over, const PowerPaths::Behind& behind);
   void brake_racks();
   void cap_racks();
   void suspend_racks();
@@ -179,15 +227,27 @@ class PowerPlant {
   PowerPaths paths_;
   std::vector<Device> devices_;
   std::vector<Told> told_;
-  std::map<Node, Rack> racks_;
+  std::vector<Node> breakers_;
+  std::vector<Node> with_device_;     // by number
+  std::vector<Node> sources_first_;   // the same
+  std::vector<std::size_t> rack_at_;  // place of a node in racks_, or nowhere
+  std::vector<std::size_t> load_at_;
+  std::vector<Rack> racks_;
+  std::vector<Load> loads_;
   std::vector<sim::SubjectId> subjects_;
   std::map<std::string, sim::Stream> random_;
 
   bool is_updating_ = false;
   bool is_dirty_ = false;
+  bool tells_all_ = false;
+  bool has_switched_ = true;  // what has no device of its own: a utility, a bus, a rack
   Cause last_change_{};
+  FlowMemory memory_;
+  std::optional<bool> is_calm_;  // if known
+  std::size_t quiet_changes_ = 0;
   Time integrated_to_{};
   Energy energy_;
+  std::array<Joules, plant_kinds> losses_{};
 
   Step next_step_ = Step::none;
   Time restart_slot_{};

@@ -29,7 +29,7 @@ PowerPlant::Cause PowerPlant::why(Node node) const {
 }
 
 void PowerPlant::record_changes() {
-  for (const Node n : paths_.order()) {
+  for (const Node n : sources_first_) {
     if (devices_[n].breaker) record_breaker(n);
     if (devices_[n].ups) record_ups(n);
     if (devices_[n].transfer) record_transfer(n);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "models/facility/power_plant.hpp"
 #include "models/facility/power_policy.hpp"
@@ -14,7 +15,7 @@ constexpr double ups_overload = 1.02;
 
 std::vector<PowerPlant::Overload> PowerPlant::overloads(const PowerPaths& paths) const {
   std::vector<Overload> found;
-  for (Node n = 0; n < devices_.size(); ++n) {
+  for (const Node n : with_device_) {
     const Device& device = devices_[n];
     const PowerPaths::Flow& flow = paths.flow(n);
     if (!flow.is_live) continue;
@@ -39,7 +40,8 @@ std::vector<PowerPlant::Overload> PowerPlant::overloads(const PowerPaths& paths)
 
 PowerPaths PowerPlant::without_limits() const {
   PowerPaths trial = paths_;
-  for (const auto& [n, rack] : racks_) {
+  for (const Rack& rack : racks_) {
+    const Node n = rack.node;
     if (rack.order == RackOrder::none && !rack.is_cut) continue;
     trial.set_load(n, rack.wanted, rack.wanted_reactive);
     if (!rack.is_cut) continue;
@@ -64,8 +66,8 @@ void PowerPlant::go_to(Step step, Duration after) {
 
 void PowerPlant::watch_overloads() {
   const std::vector<Overload> over = overloads(paths_);
-  const bool is_limited = std::any_of(racks_.begin(), racks_.end(), [](const auto& entry) {
-    return entry.second.order != RackOrder::none || entry.second.is_cut;
+  const bool is_limited = std::any_of(racks_.begin(), racks_.end(), [](const Rack& rack) {
+    return rack.order != RackOrder::none || rack.is_cut;
   });
   if (!over.empty()) {
     release_timer_.cancel();
@@ -80,8 +82,8 @@ void PowerPlant::watch_overloads() {
       go_to(Step::cap, policy_.cap_delay);
     return;
   }
-  const bool is_braked = std::any_of(racks_.begin(), racks_.end(), [](const auto& entry) {
-    return entry.second.order == RackOrder::brake;
+  const bool is_braked = std::any_of(racks_.begin(), racks_.end(), [](const Rack& rack) {
+    return rack.order == RackOrder::brake;
   });
   // The brake is coarse: the cap that follows it gives back what can be given back.
   if (!(is_braked && next_step_ == Step::cap)) go_to(Step::none, {});
@@ -92,8 +94,9 @@ void PowerPlant::watch_overloads() {
 }
 
 void PowerPlant::take_step() {
-  const Step step = next_step_;
-  next_step_ = Step::none;
+  const Step step = std::exchange(next_step_, Step::none);
+  if (step == Step::none) return;
+  is_updating_ = true;  // what the owner changes meanwhile counts when all orders are given
   switch (step) {
     case Step::brake:
       go_to(Step::cap, std::max(policy_.cap_delay - policy_.brake_delay, Duration::zero()));
@@ -112,13 +115,14 @@ void PowerPlant::take_step() {
       cut_racks();
       break;
     case Step::none:
-      return;
+      break;
   }
+  is_updating_ = false;
   update();
 }
 
 void PowerPlant::give(Node rack, RackOrder order, Watts watts, Cause cause) {
-  Rack& r = racks_.at(rack);
+  Rack& r = racks_.at(rack_at_[rack]);
   if (r.order == RackOrder::none && !r.is_cut) {
     r.wanted = paths_.load(rack);
     r.wanted_reactive = paths_.reactive(rack);
@@ -132,10 +136,16 @@ void PowerPlant::give(Node rack, RackOrder order, Watts watts, Cause cause) {
   if (callbacks_.on_order) callbacks_.on_order(rack, order, watts, event);
 }
 
+double PowerPlant::part_for_racks(const Overload& over, const PowerPaths::Behind& behind) {
+  if (behind.loads_W <= 0.0 || behind.racks_W <= 0.0) return over.ratio;
+  const double all_W = (behind.racks_W + behind.loads_W) * over.ratio;
+  return std::max(all_W - behind.loads_W, 0.0) / behind.racks_W;
+}
+
 void PowerPlant::brake_racks() {
   for (const Overload& over : overloads(paths_))
     for (const Node rack : paths_.racks_behind(over.node))
-      if (racks_.at(rack).order == RackOrder::none)
+      if (order(rack) == RackOrder::none)
         give(rack, RackOrder::brake, paths_.load(rack), last_change_);
 }
 
@@ -143,15 +153,16 @@ void PowerPlant::cap_racks() {
   const PowerPaths trial = without_limits();
   std::map<Node, Watts> caps;
   for (const Overload& over : overloads(trial)) {
-    const std::vector<Node> racks = trial.racks_behind(over.node);
+    const PowerPaths::Behind behind = trial.behind(over.node);
+    const std::vector<Node>& racks = behind.racks;
     std::vector<RackDemand> demands;
     Watts total{};
     for (const Node n : racks) {
-      const Rack& rack = racks_.at(n);
+      const Rack& rack = racks_[rack_at_[n]];
       demands.push_back({trial.load(n), rack.cap_floor, rack.priority});
       total += trial.load(n);
     }
-    const std::vector<Watts> limits = share_limit(demands, total * over.ratio);
+    const std::vector<Watts> limits = share_limit(demands, total * part_for_racks(over, behind));
     for (std::size_t i = 0; i < racks.size(); ++i) {
       if (limits[i] >= demands[i].load) continue;
       const auto [entry, is_new] = caps.emplace(racks[i], limits[i]);
@@ -159,46 +170,49 @@ void PowerPlant::cap_racks() {
     }
   }
   for (const auto& [rack, watts] : caps) give(rack, RackOrder::cap, watts, last_change_);
-  for (auto& [n, rack] : racks_)
-    if (rack.order == RackOrder::brake && !caps.contains(n))
-      give(n, RackOrder::none, rack.wanted, last_change_);
+  for (const Rack& rack : racks_)
+    if (rack.order == RackOrder::brake && !caps.contains(rack.node))
+      give(rack.node, RackOrder::none, rack.wanted, last_change_);
 }
 
 void PowerPlant::suspend_racks() {
   for (const Overload& over : overloads(paths_)) {
-    const std::vector<Node> racks = paths_.racks_behind(over.node);
+    const PowerPaths::Behind behind = paths_.behind(over.node);
+    const std::vector<Node>& racks = behind.racks;
     std::vector<RackDemand> gains;
     Watts total{}, idle{};
     for (const Node n : racks) {
       const Watts load = paths_.load(n);
-      const Watts rest = std::min(racks_.at(n).idle, load);
-      gains.push_back({load - rest, Watts(0), racks_.at(n).priority});
+      const Rack& rack = racks_[rack_at_[n]];
+      const Watts rest = std::min(rack.idle, load);
+      gains.push_back({load - rest, Watts(0), rack.priority});
       total += load;
       idle += rest;
     }
-    for (const std::size_t i : racks_to_cut(gains, total * over.ratio - idle))
-      if (racks_.at(racks[i]).order != RackOrder::suspend)
-        give(racks[i], RackOrder::suspend, racks_.at(racks[i]).idle, last_change_);
+    for (const std::size_t i : racks_to_cut(gains, total * part_for_racks(over, behind) - idle))
+      if (order(racks[i]) != RackOrder::suspend)
+        give(racks[i], RackOrder::suspend, racks_[rack_at_[racks[i]]].idle, last_change_);
   }
 }
 
 void PowerPlant::cut_racks() {
   for (const Overload& over : overloads(paths_)) {
-    const std::vector<Node> racks = paths_.racks_behind(over.node);
+    const PowerPaths::Behind behind = paths_.behind(over.node);
+    const std::vector<Node>& racks = behind.racks;
     std::vector<RackDemand> demands;
     Watts total{};
     for (const Node n : racks) {
-      demands.push_back({paths_.load(n), Watts(0), racks_.at(n).priority});
+      demands.push_back({paths_.load(n), Watts(0), racks_[rack_at_[n]].priority});
       total += paths_.load(n);
     }
-    for (const std::size_t i : racks_to_cut(demands, total * over.ratio)) {
-      Rack& rack = racks_.at(racks[i]);
+    for (const std::size_t i : racks_to_cut(demands, total * part_for_racks(over, behind))) {
+      Rack& rack = racks_[rack_at_[racks[i]]];
       if (rack.is_cut) continue;
       if (rack.order == RackOrder::none) {
         rack.wanted = paths_.load(racks[i]);
         rack.wanted_reactive = paths_.reactive(racks[i]);
       }
-      rack.is_cut = true;
+      rack.is_cut = has_switched_ = true;
       devices_[racks[i]].event =
           record("rack cut off", racks[i], sim::Phase::decision, last_change_);
     }
@@ -207,16 +221,19 @@ void PowerPlant::cut_racks() {
 
 void PowerPlant::try_release() {
   if (!overloads(without_limits()).empty()) return;
-  for (auto& [n, rack] : racks_) {
+  has_switched_ = true;
+  is_updating_ = true;
+  for (Rack& rack : racks_) {
     rack.is_cut = false;
-    if (rack.order != RackOrder::none) give(n, RackOrder::none, rack.wanted, {});
+    if (rack.order != RackOrder::none) give(rack.node, RackOrder::none, rack.wanted, {});
   }
+  is_updating_ = false;
   update();
 }
 
 void PowerPlant::warn() {
   std::vector<std::pair<Time, Node>> losses;
-  for (Node n = 0; n < devices_.size(); ++n) {
+  for (const Node n : with_device_) {
     const Device& device = devices_[n];
     if (device.breaker && device.breaker->is_closed() && device.breaker->next_event())
       losses.emplace_back(*device.breaker->next_event(), n);
@@ -228,7 +245,7 @@ void PowerPlant::warn() {
   Time when = Time::max();
   if (!losses.empty()) {
     PowerPaths trial = paths_;
-    for (Node n = 0; n < devices_.size(); ++n)  // batteries carry on when their input goes
+    for (const Node n : with_device_)  // batteries carry on when their input goes
       if (devices_[n].ups && devices_[n].ups->is_live() && !devices_[n].ups->battery().is_empty())
         trial.set_ups(n, false, 0.0, Watts(0));
     for (std::size_t i = 0; i < losses.size() && racks.empty(); ++i) {
@@ -236,8 +253,9 @@ void PowerPlant::warn() {
       trial.set_gate(losses[i].second, false);
       if (i + 1 < losses.size() && losses[i + 1].first == when) continue;
       trial.solve();
-      for (const auto& [n, rack] : racks_)
-        if (rack.is_fed && !rack.dark_at && !trial.flow(n).is_live) racks.push_back(n);
+      for (const Rack& rack : racks_)
+        if (rack.is_fed && !rack.dark_at && !trial.flow(rack.node).is_live)
+          racks.push_back(rack.node);
     }
     if (racks.empty()) when = Time::max();
   }

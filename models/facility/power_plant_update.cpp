@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "models/facility/power_plant.hpp"
 #include "sim/check.hpp"
@@ -17,12 +18,12 @@ void PowerPlant::integrate(Time now) {
   const double dt_s = to_seconds(now - integrated_to_);
   integrated_to_ = now;
   if (dt_s <= 0.0) return;
-  for (Node n = 0; n < paths_.size(); ++n) {
-    const PowerPaths::Flow& flow = paths_.flow(n);
-    if (paths_.feeds(n).empty()) energy_.from_sources += Joules(flow.in_W * dt_s);
-    if (racks_.contains(n)) energy_.to_racks += Joules(flow.out_W * dt_s);
-    energy_.losses += Joules(flow.loss_W * dt_s);
-  }
+  const PowerPaths::Totals& totals = paths_.totals();
+  energy_.from_sources += Joules(totals.from_sources_W * dt_s);
+  energy_.to_racks += Joules(totals.to_racks_W * dt_s);
+  energy_.to_loads += Joules(totals.to_loads_W * dt_s);
+  for (std::size_t kind = 0; kind < plant_kinds; ++kind)
+    losses_[kind] += Joules(totals.losses_W[kind] * dt_s);
 }
 
 UpsInput PowerPlant::input_of(Node node) const {
@@ -62,10 +63,23 @@ bool PowerPlant::tell_paths() {
     apply();
     has_changed = true;
   };
-  for (Node n = 0; n < paths_.size(); ++n) {
-    Device& device = devices_[n];
+  const bool has_switched = std::exchange(has_switched_, false);
+  for (Node n = 0; has_switched && n < paths_.size(); ++n) {
+    const Device& device = devices_[n];
+    if (device.is_any()) continue;
     Told& told = told_[n];
     bool gate = !device.has_failed && device.disturbances == 0;
+    if (rack_at_[n] != nowhere) {
+      const Rack& rack = racks_[rack_at_[n]];
+      gate = gate && !rack.is_cut;
+      tell(told.draws, rack.is_fed, [&] { paths_.set_draws(n, told.draws); });
+    }
+    tell(told.gate, gate, [&] { paths_.set_gate(n, gate); });
+  }
+  for (const Node n : with_device_) {
+    const Device& device = devices_[n];
+    Told& told = told_[n];
+    bool gate = true;
     if (device.breaker) gate = device.breaker->is_closed();
     if (device.generators) gate = device.carries;
     if (device.transfer) {
@@ -81,17 +95,14 @@ bool PowerPlant::tell_paths() {
       tell(told.ups, std::tuple(needs_input, ups.input_share(), ups.recharge_power().value()),
            [&] { paths_.set_ups(n, needs_input, ups.input_share(), ups.recharge_power()); });
     }
-    const auto found = racks_.find(n);
-    const Rack* rack_at = found == racks_.end() ? nullptr : &found->second;
-    if (rack_at) gate = gate && !rack_at->is_cut;
-    if (rack_at) tell(told.draws, rack_at->is_fed, [&] { paths_.set_draws(n, told.draws); });
     tell(told.gate, gate, [&] { paths_.set_gate(n, gate); });
   }
+  if (has_changed) memory_.forget();
   return has_changed;
 }
 
 void PowerPlant::tell_devices(Time now) {
-  for (const Node n : paths_.order()) {
+  for (const Node n : sources_first_) {
     Device& device = devices_[n];
     const PowerPaths::Flow& flow = paths_.flow(n);
     if (device.breaker) {
@@ -107,12 +118,16 @@ void PowerPlant::tell_devices(Time now) {
       for (std::size_t i = 0; i < paths_.feeds(n).size(); ++i)
         device.transfer->set_live(now, i, paths_.flow(paths_.feeds(n)[i]).is_live);
   }
-  for (Node n = 0; n < paths_.size(); ++n) {
+  tell_generators(now);
+}
+
+void PowerPlant::tell_generators(Time now) {
+  for (const Node n : with_device_) {
     if (!devices_[n].generators) continue;
     Generators& sets = *devices_[n].generators;
     Watts demand{};
     bool is_called = false;
-    for (Node t = 0; t < paths_.size(); ++t) {
+    for (const Node t : with_device_) {
       const auto& feeds = paths_.feeds(t);
       if (!devices_[t].transfer || std::find(feeds.begin(), feeds.end(), n) == feeds.end())
         continue;
@@ -130,8 +145,23 @@ void PowerPlant::tell_devices(Time now) {
   }
 }
 
+void PowerPlant::update_loads() {
+  for (Load& load : loads_) {
+    const bool is_fed = paths_.flow(load.node).is_live;
+    if (load.is_fed == is_fed) continue;
+    load.is_fed = is_fed;
+    Cause& event = devices_[load.node].event;
+    const Cause cause = is_fed ? std::exchange(event, {}) : why(load.node);
+    const Cause told = record(is_fed ? "load fed" : "load unfed", load.node,
+                              is_fed ? sim::Phase::completion : sim::Phase::failure, cause);
+    if (!is_fed) event = told;
+    if (callbacks_.on_fed) callbacks_.on_fed(load.node, is_fed, told);
+  }
+}
+
 void PowerPlant::update_racks(Time now) {
-  for (auto& [n, rack] : racks_) {
+  for (Rack& rack : racks_) {
+    const Node n = rack.node;
     if (!paths_.flow(n).is_live) {
       rack.start_at.reset();
       if (!rack.is_fed) continue;
@@ -139,6 +169,7 @@ void PowerPlant::update_racks(Time now) {
       if (*rack.dark_at > now) continue;
       rack.dark_at.reset();
       rack.is_fed = false;
+      has_switched_ = true;
       devices_[n].event = record("rack unfed", n, sim::Phase::failure, why(n));
       if (callbacks_.on_fed) callbacks_.on_fed(n, false, devices_[n].event);
       continue;
@@ -160,7 +191,7 @@ void PowerPlant::update_racks(Time now) {
     }
     if (*rack.start_at > now) continue;
     rack.start_at.reset();
-    rack.is_fed = true;
+    rack.is_fed = has_switched_ = true;
     const Cause event = record("rack fed", n, sim::Phase::completion, devices_[n].event);
     devices_[n].event = {};
     if (callbacks_.on_fed) callbacks_.on_fed(n, true, event);
@@ -172,7 +203,8 @@ std::optional<Time> PowerPlant::next_device_event() const {
   const auto take = [&](std::optional<Time> t) {
     if (t && (!next || *t < *next)) next = t;
   };
-  for (const Device& device : devices_) {
+  for (const Node n : with_device_) {
+    const Device& device = devices_[n];
     if (device.breaker) take(device.breaker->next_event());
     if (device.ups) take(device.ups->next_event());
     if (device.generators) take(device.generators->next_event());
@@ -183,7 +215,7 @@ std::optional<Time> PowerPlant::next_device_event() const {
 
 void PowerPlant::arm() {
   std::optional<Time> next = next_device_event();
-  for (const auto& [n, rack] : racks_)
+  for (const Rack& rack : racks_)
     for (const auto& t : {rack.dark_at, rack.start_at})
       if (t && (!next || *t < *next)) next = t;
   if (next)
@@ -198,10 +230,12 @@ void PowerPlant::update() {
   is_updating_ = true;
   const Time now = engine_.now();
   integrate(now);
+  end_quiet();
   for (int round = 0; is_dirty_; ++round) {
     check(round < most_rounds, "the power plant comes to rest within an instant");
     is_dirty_ = false;
-    for (Device& device : devices_) {
+    for (const Node n : with_device_) {
+      Device& device = devices_[n];
       if (device.breaker) device.breaker->advance(now);
       if (device.ups) device.ups->advance(now);
       if (device.generators) device.generators->advance(now);
@@ -213,7 +247,10 @@ void PowerPlant::update() {
     tell_devices(now);
     record_changes();
     if (tell_paths()) is_dirty_ = true;
-    if (!is_dirty_) update_racks(now);
+    if (!is_dirty_) {
+      update_loads();
+      update_racks(now);
+    }
     if (tell_paths()) is_dirty_ = true;
     if (is_dirty_) continue;
     watch_overloads();

@@ -20,11 +20,13 @@ PowerPlant::Cause PowerPlant::disturb(Node utility, double residual, Duration du
   if (residual >= least_voltage) return event;
   Device& device = devices_[utility];
   ++device.disturbances;
+  has_switched_ = true;
   device.event = last_change_ = event;
   engine_.after(duration, sim::Phase::completion, [this, utility, event] {
     Device& d = devices_[utility];
     if (--d.disturbances == 0) {
       d.event = {};
+      has_switched_ = true;
       record("utility back", utility, sim::Phase::completion, event);
     }
     update();

@@ -8,6 +8,9 @@
 namespace trainyard::models {
 namespace {
 
+/// Supply voltages are kept within 10 % of what they are called.
+constexpr double same_voltage = 0.1;
+
 std::string what_exists(const PowerSpec& spec) {
   std::string text;
   for (const auto& [name, node] : spec.nodes) {
@@ -35,6 +38,17 @@ Problems check_power(const PowerSpec& spec) {
     problems.push_back({path, "there is no \"" + name + "\"", what_exists(spec)});
     return false;
   };
+  const auto look_up_feeds = [&](const std::string& path, const std::vector<std::string>& feeds) {
+    std::set<std::string> seen;
+    for (const std::string& feed : feeds) {
+      if (!look_up(path, feed)) continue;
+      for (const std::string& unit : units_of(spec, feed))
+        if (!seen.insert(unit).second) {
+          problems.push_back({path, "\"" + unit + "\" is named twice", "each feed once"});
+          break;
+        }
+    }
+  };
   std::map<std::string, std::string> owner;  // of the name of a unit
   for (const auto& [name, node] : spec.nodes) {
     const std::string path = "nodes." + name;
@@ -50,16 +64,19 @@ Problems check_power(const PowerSpec& spec) {
     }
     if (node.fed_by.empty() && !node.is_source())
       problems.push_back({path + ".fed_by", "nothing feeds " + name, what_exists(spec)});
-    std::set<std::string> seen;
-    for (const std::string& feed : node.fed_by) {
-      if (!look_up(path + ".fed_by", feed)) continue;
-      for (const std::string& unit : units_of(spec, feed))
-        if (!seen.insert(unit).second) {
-          problems.push_back(
-              {path + ".fed_by", "\"" + unit + "\" is named twice", "each feed once"});
-          break;
-        }
-    }
+    look_up_feeds(path + ".fed_by", node.fed_by);
+  }
+  for (const auto& [name, load] : spec.loads) {
+    const std::string path = "loads." + name;
+    if (name.rfind("rack-", 0) == 0 || name.find('/') != std::string::npos)
+      problems.push_back({path, "\"" + name + "\" is a name of racks and their circuits",
+                          "a name that does not begin with rack- and has no /"});
+    if (const auto at = owner.find(name); at != owner.end())
+      problems.push_back({path, name + " is a unit of " + at->second + " already",
+                          "another name for one of the two"});
+    if (load.fed_by.empty())
+      problems.push_back({path + ".fed_by", "nothing feeds " + name, what_exists(spec)});
+    look_up_feeds(path + ".fed_by", load.fed_by);
   }
   std::map<std::string, std::string> feed_of;  // of the name of a circuit
   for (const auto& [name, feed] : spec.racks.feeds) {
@@ -97,6 +114,24 @@ Problems check_power(const PowerSpec& spec) {
                            : volts(above.voltage.value() / std::sqrt(3.0)) + " to the neutral or " +
                                  volts(above.voltage.value()) + " between two lines"});
   };
+  const auto agree = [&](const std::string& path, const std::vector<std::string>& feeds) {
+    const auto of = [&](const std::string& feed) {
+      return wirings.at(find_named(spec, feed)->group);
+    };
+    const auto volts = [](const Wiring& w) {
+      return std::to_string(std::lround(w.voltage.value())) + " V";
+    };
+    for (std::size_t i = 1; i < feeds.size(); ++i) {
+      const Wiring first = of(feeds.front()), other = of(feeds[i]);
+      const double ratio = other.voltage / first.voltage;
+      if (first.phases != other.phases || std::abs(ratio - 1) <= same_voltage) continue;
+      problems.push_back(
+          {path, feeds.front() + " has " + volts(first) + ", " + feeds[i] + " has " + volts(other),
+           "feeds of one voltage: a transformer before one of them"});
+    }
+  };
+  for (const auto& [name, node] : spec.nodes) agree("nodes." + name + ".fed_by", node.fed_by);
+  for (const auto& [name, load] : spec.loads) agree("loads." + name + ".fed_by", load.fed_by);
   for (const auto& [name, node] : spec.nodes)
     for (const std::string& feed : node.fed_by)
       fits("nodes." + name + ".voltage", wirings.at(name), feed, makes_voltage(node.kind));

@@ -19,6 +19,8 @@
 ///                },
 ///     "racks": { "feeds": { "a": {"from": "pdu-0"}, "b": {"from": "pdu-1"} } }
 ///
+///     "loads": { "pumps": {"fed_by": ["pdu-0", "pdu-1"], "constant": "30 kW"} }
+///
 /// A name stands for its group or, with its number, for one unit ("ups-1"). Of two groups, the
 /// units of the larger are dealt to those of the smaller in turn: eight PDU on two UPS are four
 /// each; four UPS and one bus are in parallel on it. N+1, 2N, 3N/2 and block redundancy are nothing
@@ -114,7 +116,9 @@ struct PowerNodeSpec {
     }
     return LossCurve::none;
   }
-  PowerLossSpec loss() const { return losses ? *losses : losses_of(curve.value_or(default_curve())); }
+  PowerLossSpec loss() const {
+    return losses ? *losses : losses_of(curve.value_or(default_curve()));
+  }
 };
 
 template <class Visitor>
@@ -230,15 +234,39 @@ void describe(Visitor& v, PowerRacksSpec& s) {
           "a multiple of the number of feeds");
 }
 
+/// What is fed beside the racks: cooling, pumps, lights. With several feeds it takes the same from
+/// each that is live.
+struct PowerLoadSpec {
+  std::vector<std::string> fed_by;
+  Watts constant{};
+  std::vector<std::string> units = {};
+  double power_factor = 0.9;  // motors and drives: typical
+};
+
+template <class Visitor>
+void describe(Visitor& v, PowerLoadSpec& s) {
+  v.required("fed_by", s.fed_by, "what feeds it, by name");
+  v.optional("constant", s.constant, "drawn as long as it is fed, W", at_least(0));
+  v.optional("units", s.units,
+             "cooling units whose power is drawn here too: \"north/chiller\" all of this kind, "
+             "\"north/chiller-2\" one, \"north\" everything of this owner");
+  v.optional("power_factor", s.power_factor, "of all of it", between(0.1, 1));
+  v.check(!s.fed_by.empty(), "fed_by", "a load has one feed at least");
+  v.check(s.constant > Watts(0) || !s.units.empty(), "constant",
+          "a load draws a constant power, that of units, or both");
+}
+
 struct PowerSpec {
   std::map<std::string, PowerNodeSpec> nodes = {};
   PowerRacksSpec racks = {};
+  std::map<std::string, PowerLoadSpec> loads = {};
 };
 
 template <class Visitor>
 void describe(Visitor& v, PowerSpec& s) {
   v.required("nodes", s.nodes, "sources, switches, UPS and distribution, by name");
   v.required("racks", s.racks, "how the racks of the cluster hang on them");
+  v.optional("loads", s.loads, "what they feed beside the racks, by name");
 }
 
 }  // namespace trainyard::models

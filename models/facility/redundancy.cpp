@@ -91,11 +91,13 @@ Loss lose(SteadyPower& power, std::size_t lost, const NMinus1Options& options,
     loss.dark.push_back(rack);
     loss.dark_load += power.load(rack);
   }
+  for (const auto& [name, load] : layout.loads)
+    if (!power.flow(load).is_live) loss.dark_loads.push_back(load);
   for (std::size_t n = 0; n < layout.nodes.size(); ++n) {
     const PowerPaths::Flow& flow = power.flow(n);
     const NodeLimits& limits = layout.limits[n];
     if (n == lost || !flow.is_live || !has_rating(limits)) continue;
-    if (layout.nodes[n].kind == PlantKind::rack) continue;
+    if (layout.nodes[n].draws()) continue;
     if (options.only_more && flow.out_W <= before.active_W[n] * (1 + 1e-12)) continue;
     Survivor s;
     s.node = n;
@@ -129,19 +131,25 @@ std::vector<std::size_t> dominators(const PowerLayout& layout, std::size_t n) {
 
 std::vector<SharedPoint> shared_points(const PowerLayout& layout) {
   std::vector<SharedPoint> shared;
-  if (layout.feeds.size() < 2) return shared;
+  std::vector<std::size_t> several;  // racks, then loads
+  if (layout.feeds.size() > 1) several = layout.racks;
+  for (const auto& [name, load] : layout.loads)
+    if (layout.nodes[load].from.size() > 1) several.push_back(load);
+  if (several.empty()) return shared;
   const DominatorTree tree{PowerPaths(layout.nodes)};
   std::map<std::size_t, std::size_t> place;  // of a node in `shared`
   std::vector<std::size_t> distance;         // from the nearest rack
-  for (const std::size_t rack : layout.racks) {
+  for (const std::size_t user : several) {
     std::size_t steps = 0;
-    for (const std::size_t n : tree.of(rack)) {
+    for (const std::size_t n : tree.of(user)) {
       const auto [at, is_new] = place.emplace(n, shared.size());
       if (is_new) {
-        shared.push_back({n, layout.nodes[n].name, {}, layout.feeds});
+        shared.push_back({n, layout.nodes[n].name, {}, layout.feeds, {}});
         distance.push_back(steps);
       }
-      shared[at->second].racks.push_back(layout.nodes[rack].name);
+      const PlantNode& node = layout.nodes[user];
+      SharedPoint& point = shared[at->second];
+      (node.kind == PlantKind::rack ? point.racks : point.loads).push_back(node.name);
       distance[at->second] = std::min(distance[at->second], steps++);
     }
   }
@@ -155,6 +163,12 @@ std::vector<SharedPoint> shared_points(const PowerLayout& layout) {
 }
 
 std::string to_text(const SharedPoint& shared) {
+  if (shared.racks.empty()) {
+    std::string text = "all feeds of ";
+    for (std::size_t i = 0; i < shared.loads.size(); ++i)
+      text += (i > 0 ? ", " : "") + shared.loads[i];
+    return text + " go through " + shared.name;
+  }
   std::string text = shared.racks.front() + "'s feeds ";
   for (std::size_t i = 0; i < shared.feeds.size(); ++i) {
     if (i > 0) text += i + 1 == shared.feeds.size() ? " and " : ", ";
@@ -164,6 +178,7 @@ std::string to_text(const SharedPoint& shared) {
   if (shared.racks.size() == 2) text += ", so do " + shared.racks[1] + "'s";
   if (shared.racks.size() > 2)
     text += ", so do those of " + std::to_string(shared.racks.size() - 1) + " more racks";
+  for (const std::string& load : shared.loads) text += ", and all of " + load;
   return text;
 }
 
@@ -175,6 +190,8 @@ std::string to_text(const Loss& loss, const PowerLayout& layout) {
   } else {
     text += "all racks fed";
   }
+  for (const std::size_t load : loss.dark_loads)
+    text += ", " + layout.nodes[load].name + " without power";
   if (loss.survivors.empty()) return text;
   const Survivor& s = loss.survivors.front();
   text += "; " + layout.nodes[s.node].name + " at " + percent(s.ratio) + " of its rating, before " +
@@ -197,7 +214,7 @@ std::vector<Loss> n_minus_1(SteadyPower& power, const NMinus1Options& options) {
   for (const std::size_t rack : layout.racks)
     for (const std::size_t feed : power.feeds(rack)) is_circuit[feed] = true;
   for (std::size_t n = 0; n < layout.nodes.size(); ++n) {
-    if (layout.nodes[n].kind == PlantKind::rack) continue;
+    if (layout.nodes[n].draws()) continue;
     if (is_circuit[n] && !options.circuits) continue;
     losses.push_back(lose(power, n, options, before));
   }

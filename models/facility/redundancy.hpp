@@ -34,9 +34,11 @@ struct SharedPoint {
   std::string name;
   std::vector<std::string> racks = {};
   std::vector<std::string> feeds = {};  // of each of these racks
+  std::vector<std::string> loads = {};  // other loads with several feeds
 };
 
-/// Of racks with two feeds or more; those that take away most racks last, nearest to racks first.
+/// Of racks and loads with two feeds or more; those that take away most racks last, nearest to
+/// racks first.
 std::vector<SharedPoint> shared_points(const PowerLayout& layout);
 std::string to_text(const SharedPoint& shared);
 
@@ -53,9 +55,10 @@ struct Survivor {
 
 struct Loss {
   std::size_t node = 0;
-  std::vector<std::size_t> dark = {};  // racks
-  Watts dark_load{};
-  std::vector<Survivor> survivors = {};  // worst first
+  std::vector<std::size_t> dark = {};        // racks
+  Watts dark_load{};                         // of racks
+  std::vector<std::size_t> dark_loads = {};  // beside racks: chillers that stop
+  std::vector<Survivor> survivors = {};      // worst first
   double worst() const { return survivors.empty() ? 0.0 : survivors.front().ratio; }
 };
 
@@ -70,8 +73,8 @@ struct NMinus1Options {
 /// Every node with a rating after the loss of `lost`, sorted worst first. The plant is left as it
 /// is without it.
 Loss lose(SteadyPower& power, std::size_t lost, const NMinus1Options& options = {});
-/// All losses of one node that is not a rack, at the present load, the worst first: by the worst
-/// survivor, then by the load that goes dark. The plant is left whole.
+/// All losses of one node that is not a rack or a load, at the present load, the worst first: by
+/// the worst survivor, then by the load that goes dark. The plant is left whole.
 std::vector<Loss> n_minus_1(SteadyPower& power, const NMinus1Options& options = {});
 
 }  // namespace trainyard::models

@@ -17,6 +17,7 @@ struct UnitRestartSpec {
   int ramp_steps = 4;
   double start_failure = 0.02;
   int attempts = 2;  // two failed starts, then a person
+  bool operator==(const UnitRestartSpec&) const = default;
 };
 
 /// Inverter-driven with controls on a UPS: about 3 minutes to full cooling, as makers advertise.

@@ -1,31 +1,34 @@
 #include "models/facility/thermal_modes.hpp"
 
-#include <algorithm>
-
 namespace trainyard::models {
 
-std::size_t ThermalModes::bytes() const {
-  std::size_t sum = 0;
-  for (const auto& [signature, kept] : kept_)
-    sum += kept.mode->bytes() + signature.size() * sizeof(double);
-  return sum;
+void ThermalModes::use(Place place) {
+  Kept& kept = place->second;
+  by_use_.erase(kept.used);
+  kept.used = made_ + reused_;
+  by_use_[kept.used] = place;
+  bytes_ -= kept.bytes;
+  kept.bytes = kept.mode->bytes() + place->first.size() * sizeof(double);
+  bytes_ += kept.bytes;
 }
 
 std::shared_ptr<ThermalMode> ThermalModes::mode(const Signature& signature,
                                                 const std::function<ThermalMatrix()>& matrix) {
-  const std::int64_t request = made_ + reused_;
-  if (const auto found = kept_.find(signature); found != kept_.end()) {
+  Place place = kept_.find(signature);
+  if (place != kept_.end()) {
     ++reused_;
-    found->second.used = request;
-    return found->second.mode;
+  } else {
+    ++made_;
+    place = kept_.emplace(signature, Kept{.mode = make_mode(matrix())}).first;
   }
-  ++made_;
-  const auto added = kept_.emplace(signature, Kept{make_mode(matrix()), request}).first;
-  while (kept_.size() > 1 && bytes() > limit_)
-    kept_.erase(std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
-      return a.second.used < b.second.used;
-    }));
-  return added->second.mode;
+  use(place);
+  while (kept_.size() > 1 && (bytes_ > limit_ || kept_.size() > most_)) {
+    const Place oldest = by_use_.begin()->second;
+    bytes_ -= oldest->second.bytes;
+    by_use_.erase(by_use_.begin());
+    kept_.erase(oldest);
+  }
+  return place->second.mode;
 }
 
 }  // namespace trainyard::models

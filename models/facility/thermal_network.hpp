@@ -140,7 +140,7 @@ class ThermalNetwork {
 
   /// Report each *arrival* at the limit. A node that is beyond it already is reported when it has
   /// left and comes back.
-  ThermalWatch watch(ThermalNode, double limit_C, Direction);
+  ThermalWatch watch(ThermalNode, double limit_C, Direction);  // infinite: sleeps, costs nothing
   void move_watch(ThermalWatch, double limit_C);
   void remove_watch(ThermalWatch);
 
@@ -233,7 +233,7 @@ class ThermalNetwork {
 
   void inputs_changed();
   void predict();
-  void predict(Watch&, Time horizon);
+  void predict(Watch&, Course&, Time horizon);
 
   std::vector<Node> nodes_;
   std::vector<std::size_t> free_nodes_;

@@ -17,6 +17,7 @@ struct RackThermalSpec {
   double mass_capacity = 300e3;        // 600 kg of steel and servers at 0.5 kJ/kg/K
   double air_to_mass = 201.0;          // calibrated: 20 K in 189 s at 5 kW; typical 100-600 W/K
   double air_flow = 40e3 / 12.0;       // 40 kW at 12 K from inlet to outlet
+  bool operator==(const RackThermalSpec&) const = default;
 };
 
 template <class Visitor>

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "models/facility/thermal_network.hpp"
 #include "sim/check.hpp"
@@ -70,24 +71,30 @@ void ThermalNetwork::predict() {
   Time best = Time::max();
   for (const Watch& watch : watches_)
     if (watch.alive && watch.due) best = std::min(best, *watch.due);
-  // A watch that reaches its limit later than another one need not know when.
+  // A watch that reaches its limit later than another one need not know when. Watches of a node
+  // follow one another as a rule: they share its course.
+  std::unique_ptr<Course> course;
+  ThermalNode drawn{};
   for (Watch& watch : watches_) {
     if (!watch.alive || watch.due || watch.searched >= best) continue;
-    predict(watch, best);
+    watch.searched = best;
+    if (std::isinf(watch.limit)) continue;
+    enter_mode();
+    if (!course || drawn != watch.node)
+      course = mode_->course(at(watch.node).row, coordinates_, sources_);
+    drawn = watch.node;
+    predict(watch, *course, best);
     if (watch.due) best = std::min(best, *watch.due);
   }
 }
 
-void ThermalNetwork::predict(Watch& watch, Time horizon) {
-  enter_mode();
+void ThermalNetwork::predict(Watch& watch, Course& course, Time horizon) {
   if (!watch.armed && !is_beyond(watch.node, watch.limit, watch.direction)) watch.armed = true;
-  const auto course = mode_->course(at(watch.node).row, coordinates_, sources_);
   const Duration ahead = horizon - now_;
   const auto after = watch.armed
-                         ? models::first_crossing(*course, watch.limit, watch.direction, ahead)
-                         : models::next_arrival(*course, watch.limit, watch.direction, ahead);
+                         ? models::first_crossing(course, watch.limit, watch.direction, ahead)
+                         : models::next_arrival(course, watch.limit, watch.direction, ahead);
   if (after) watch.due = add(now_, *after);
-  watch.searched = horizon;
 }
 
 std::optional<Time> ThermalNetwork::next_event() {

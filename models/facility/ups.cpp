@@ -89,6 +89,11 @@ void Ups::rebase_overload(Time now) {
   overload_since_ = now;
 }
 
+bool Ups::has_recovered(Time now) const {
+  const double rate = overload_rate();
+  return rate < 0 && overload_used_ + rate * to_seconds(now - overload_since_) <= 0;
+}
+
 void Ups::predict(Time now) {
   // The battery gives what the input does not, or takes what recharges it.
   if (carries_by_inverter() && input_share() < 1.0)

@@ -66,6 +66,8 @@ class Ups {
   std::optional<Time> predicted_loss() const;
   /// When the battery would be empty if it carried the present load alone from now on.
   Duration autonomy(Time now) const;
+  /// No overload is left that would count.
+  bool has_recovered(Time now) const;
   const Battery& battery() const { return battery_; }
   Watts rating() const { return rating_; }
   Watts load() const { return load_; }

@@ -254,6 +254,8 @@ bool Transfer::begin() {
   check_finite(bytes_);
   flow_ = network_->begin(bytes_, loads_, cap_);
   network_->flows_[flow_.var.index()].transfer = this;
+  // Whoever joins in this instant asks for another solve.
+  if (network_->running_ == 1) network_->solve();
   return false;
 }
 

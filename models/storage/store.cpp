@@ -6,6 +6,7 @@
 
 #include "models/storage/store_session.hpp"
 #include "sim/check.hpp"
+#include "sim/glide.hpp"
 
 namespace trainyard::models {
 
@@ -46,16 +47,17 @@ SharedStore::~SharedStore() {
 
 sim::Process SharedStore::move(StoreRequest& request) {
   StoreSession session(*this, request);
-  if (spec_.latency > Duration::zero()) co_await engine_.delay(spec_.latency);
+  if (spec_.latency > Duration::zero()) co_await sim::pass(engine_, spec_.latency);
   if (session.files_ > 0 && metadata_) {
     Transfer& operations = session.begin_operations();
     co_await operations;
   } else if (const Duration opens = session.unshared_operations(); opens > Duration::zero()) {
-    co_await engine_.delay(opens);
+    co_await sim::pass(engine_, opens);
   }
   Transfer& bytes = session.begin_bytes();
   co_await bytes;
   session.is_complete_ = true;
+  if (network_.running() == 0) network_.rate({});  // nobody to share with: solved at once
 }
 
 sim::Process SharedStore::save(std::int64_t servers, Bytes size) {

@@ -102,16 +102,36 @@ std::pair<topologies::GpuId, topologies::GpuId> BoundaryTraffic::cut_pair(
   return {gpu_of(servers, replica, 0, from_stage), gpu_of(servers, replica, 0, to_stage)};
 }
 
+BoundaryTraffic::Way& BoundaryTraffic::way(std::span<const topologies::HostId> servers,
+                                           int from_stage, int to_stage) {
+  Way& way = ways_[{from_stage, to_stage}];
+  std::size_t at = 0;
+  bool is_same = !way.pairs.empty();
+  for (const int stage : {from_stage, to_stage})
+    for (const int server : servers_of_stage_[std::size_t(stage)]) {
+      if (at == way.servers.size()) way.servers.emplace_back();
+      is_same &= way.servers[at] == servers[std::size_t(server)];
+      way.servers[at++] = servers[std::size_t(server)];
+    }
+  if (is_same) return way;
+  way.pairs.clear();
+  way.numbered = {};
+  for (int replica = 0; replica < replicas(); ++replica)
+    way.pairs.push_back(&pair(servers, replica, from_stage, to_stage));
+  return way;
+}
+
 BoundaryTimes BoundaryTraffic::solve(std::span<const topologies::HostId> servers, int from_stage,
                                      int to_stage) {
-  std::vector<const Pair*> pairs;
-  std::vector<const LinkLoads*> loads;
-  for (int replica = 0; replica < replicas(); ++replica) {
-    pairs.push_back(&pair(servers, replica, from_stage, to_stage));
-    loads.push_back(pairs.back()->loads.empty() ? nullptr : &pairs.back()->loads);
+  Way& way = this->way(servers, from_stage, to_stage);
+  const std::vector<const Pair*>& pairs = way.pairs;
+  if (way.numbered.is_there.empty()) {
+    std::vector<const LinkLoads*> loads;
+    for (const Pair* pair : pairs) loads.push_back(pair->loads.empty() ? nullptr : &pair->loads);
+    way.numbered = links_.number(loads);
   }
   FabricSolver fabric(router_, server_, links_);
-  const std::vector<FabricSolver::Added> vars = fabric.add_together(loads);
+  const std::vector<FabricSolver::Added> vars = fabric.add_together(way.numbered);
   fabric.solver().solve();
   const double bytes_per_flow = bytes_per_rank_ / router_.flows_of_pair();
   BoundaryTimes times;
@@ -154,20 +174,21 @@ const BoundaryTimes& BoundaryTraffic::times(std::span<const topologies::HostId> 
 void BoundaryTraffic::add_bytes(std::span<const topologies::HostId> servers, int from_stage,
                                 int to_stage, double transfers, std::vector<double>& bytes) {
   const double bytes_per_flow = bytes_per_rank_ / router_.flows_of_pair();
-  for (int replica = 0; replica < replicas(); ++replica)
-    for (const auto& [link, weight] : pair(servers, replica, from_stage, to_stage).loads)
+  for (const Pair* pair : way(servers, from_stage, to_stage).pairs)
+    for (const auto& [link, weight] : pair->loads)
       bytes[link.index()] += weight * bytes_per_flow * transfers;
 }
 
 bool BoundaryTraffic::uses(std::span<const topologies::HostId> servers, int from_stage,
                            int to_stage, const std::vector<bool>& links) {
-  for (int replica = 0; replica < replicas(); ++replica)
-    for (const auto& [link, weight] : pair(servers, replica, from_stage, to_stage).loads)
+  for (const Pair* pair : way(servers, from_stage, to_stage).pairs)
+    for (const auto& [link, weight] : pair->loads)
       if (links[link.index()]) return true;
   return false;
 }
 
 void BoundaryTraffic::forget(const std::vector<bool>& links) {
+  ways_.clear();
   std::set<std::pair<std::uint32_t, std::uint32_t>> forgotten;
   for (auto at = pairs_.begin(); at != pairs_.end();) {
     const Pair& pair = at->second;
@@ -186,6 +207,7 @@ void BoundaryTraffic::forget(const std::vector<bool>& links) {
 
 void BoundaryTraffic::clear() {
   known_.clear();
+  ways_.clear();
   pairs_.clear();
 }
 

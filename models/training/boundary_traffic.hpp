@@ -64,8 +64,9 @@ class BoundaryTraffic {
   template <class F>
   void for_each_user(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
                      double transfers, const std::vector<bool>& links, F&& f) {
+    const Way& way = this->way(servers, from_stage, to_stage);
     for (int replica = 0; replica < replicas(); ++replica)
-      for (const auto& [link, weight] : pair(servers, replica, from_stage, to_stage).loads)
+      for (const auto& [link, weight] : way.pairs[std::size_t(replica)]->loads)
         if (links[link.index()])
           f(link, gpu_of(servers, replica, 0, from_stage), gpu_of(servers, replica, 0, to_stage),
             weight * bytes_per_rank_ / router_.flows_of_pair() * transfers);
@@ -74,9 +75,8 @@ class BoundaryTraffic {
   template <class F>
   void for_each_load(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
                      F&& f) {
-    for (int replica = 0; replica < replicas(); ++replica)
-      for (const auto& [link, weight] : pair(servers, replica, from_stage, to_stage).loads)
-        f(link, weight);
+    for (const Pair* pair : way(servers, from_stage, to_stage).pairs)
+      for (const auto& [link, weight] : pair->loads) f(link, weight);
   }
   double bytes_of_flow() const { return bytes_per_rank_ / router_.flows_of_pair(); }
   bool uses(std::span<const topologies::HostId> servers, int from_stage, int to_stage,
@@ -86,12 +86,17 @@ class BoundaryTraffic {
   /// rate.
   void forget(const std::vector<bool>& links);
   void clear();
-
+  /// Forgets everything if that is much.
+  void trim() {
+    if (pairs_.size() > pairs_kept || known_.size() > times_kept) clear();
+  }
   /// The GPU of a replica's rank.
   topologies::GpuId gpu_of(std::span<const topologies::HostId> servers, int replica, int tensor,
                            int stage) const;
 
  private:
+  static constexpr std::size_t pairs_kept = 16'384;
+  static constexpr std::size_t times_kept = 4'096;
   struct Pair {
     LinkLoads loads;         // empty: there is no path
     double latency_s = 0;    // of the path: switches and cables
@@ -104,6 +109,13 @@ class BoundaryTraffic {
     std::vector<std::uint32_t> others;
     friend auto operator<=>(const PairKey&, const PairKey&) = default;
   };
+  /// One direction of one boundary on the servers that were asked for last.
+  struct Way {
+    std::vector<topologies::HostId> servers;  // at both ends
+    std::vector<const Pair*> pairs;           // by replica; empty: not known
+    LinkTable::Numbered numbered;             // of them; no variables: not yet
+  };
+  Way& way(std::span<const topologies::HostId> servers, int from_stage, int to_stage);
   /// The transfer of one replica.
   const Pair& pair(std::span<const topologies::HostId> servers, int replica, int from_stage,
                    int to_stage);
@@ -128,6 +140,7 @@ class BoundaryTraffic {
   // By whether somebody else was there, stages and servers at both ends.
   std::map<std::vector<std::uint32_t>, BoundaryTimes> known_;
   std::map<PairKey, Pair> pairs_;
+  std::map<std::pair<int, int>, Way> ways_;  // by stages
 };
 
 }  // namespace trainyard::models

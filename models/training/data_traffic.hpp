@@ -122,10 +122,15 @@ class DataTraffic {
   /// rate.
   void forget(const std::vector<bool>& links);
   void clear();
+  /// Forgets everything if that is much.
+  void trim() {
+    if (edges_.size() > edges_kept) clear();
+  }
   /// The next play begins with a new solver, whose last bits owe nothing to earlier plays.
   void solve_afresh() { fabric_.reset(); }
 
  private:
+  static constexpr std::size_t edges_kept = 8'192;
   /// All connections from one server to another in the rings of a stage and kind; stages and kinds
   /// that have the same ones share them.
   struct EdgeKey {

@@ -85,7 +85,11 @@ Process Job::train_until_due() {
     const std::int64_t steps =
         setup_.every_step ? std::min<std::int64_t>(steps_to_go(), 1) : steps_to_go();
     if (steps == 0) co_return;
-    co_await any_of(engine_, engine_.delay(progress_.time_to(steps)), pace_);
+    const Time due = add(engine_.now(), progress_.time_to(steps));
+    // What it would hear of while it waits.
+    const auto holds = [&] { return !is_profile_stale_ && steps_to_go() == steps; };
+    const bool waits = setup_.every_step || (!saves_.glide_to(due, holds) && holds());
+    if (waits) co_await any_of(engine_, engine_.until(due), pace_);
     settle();
   }
 }

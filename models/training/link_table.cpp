@@ -60,17 +60,14 @@ double FabricSolver::capacity_Bps(topologies::LinkId link) const {
 namespace {
 
 /// On every numbered link, of those variables that run at once: what weighs most.
-template <class NumberOf>
-std::vector<double> most_flows(std::span<const LinkLoads* const> variables, std::size_t at_once,
-                               std::size_t links, NumberOf number_of) {
+std::vector<double> most_flows(const LinkTable::Numbered& variables, std::size_t at_once) {
+  const std::size_t links = variables.links.size(), n = variables.variables();
   std::vector<double> most(links, 0.0), together(links, 0.0);
-  for (std::size_t first = 0; first < variables.size();) {
-    const std::size_t end =
-        at_once == 0 ? variables.size() : std::min(first + at_once, variables.size());
+  for (std::size_t first = 0; first < n;) {
+    const std::size_t end = at_once == 0 ? n : std::min(first + at_once, n);
     std::fill(together.begin(), together.end(), 0.0);
     for (; first < end; ++first)
-      if (variables[first])
-        for (const auto& [link, weight] : *variables[first]) together[number_of(link)] += weight;
+      for (const auto& [link, weight] : variables.of(first)) together[link] += weight;
     for (std::size_t l = 0; l < links; ++l) most[l] = std::max(most[l], together[l]);
   }
   return most;
@@ -78,50 +75,78 @@ std::vector<double> most_flows(std::span<const LinkLoads* const> variables, std:
 
 }  // namespace
 
-std::vector<FabricSolver::Added> FabricSolver::add_together(
-    std::span<const LinkLoads* const> variables, std::size_t at_once) {
-  check(solver_.links() == 0, "all variables of a fabric's solver are added together");
-  std::vector<Added> added(variables.size());
-  table_.with_numbers(variables, [&](const std::vector<topologies::LinkId>& links, auto number_of) {
-    std::vector<double> capacity(links.size());
-    for (std::size_t l = 0; l < links.size(); ++l) capacity[l] = capacity_Bps(links[l]);
-    if (table_.background() != 0) {
-      const std::vector<double> flows = most_flows(variables, at_once, links.size(), number_of);
-      for (std::size_t l = 0; l < links.size(); ++l)
-        capacity[l] = table_.left_Bps(links[l], capacity[l], flows[l]);
-    }
-    // No rate can pass the share of the most loaded link of its own: limit = min C/w. A link that
-    // can carry all its users at their limits never binds and is left out; the set of possible
-    // rates is the same without it, and with it the max-min rates.
-    std::vector<double> limit(variables.size(), 0.0);
-    std::vector<double> most(links.size(), 0.0);
-    for (std::size_t v = 0; v < variables.size(); ++v) {
-      if (!variables[v]) continue;
-      limit[v] = MaxMin::unlimited;
-      for (const auto& [link, weight] : *variables[v])
-        limit[v] = std::min(limit[v], capacity[number_of(link)] / weight);
-      for (const auto& [link, weight] : *variables[v]) most[number_of(link)] += weight * limit[v];
-    }
-    std::size_t loads = variables.size();
-    for (const LinkLoads* variable : variables) loads += variable ? variable->size() : 0;
-    solver_.reserve(links.size() + variables.size(), variables.size(), loads);
-    constexpr double rounding = 1 - 1e-12;  // a link full to the last bit is kept
-    std::vector<LinkIndex> of_solver(links.size());
-    std::vector<Load> binding;
-    for (std::size_t v = 0; v < variables.size(); ++v) {
-      if (!variables[v]) continue;
-      binding.clear();
-      for (const auto& [link, weight] : *variables[v]) {
-        const std::uint32_t l = number_of(link);
-        if (most[l] <= capacity[l] * rounding) continue;
-        if (!of_solver[l].is_valid()) of_solver[l] = solver_.add_link(capacity[l]);
-        binding.push_back(Load{of_solver[l], weight});
+LinkTable::Numbered LinkTable::number(std::span<const LinkLoads* const> variables) {
+  check(!is_collecting_, "a link table does one thing at a time");
+  Numbered numbered;
+  std::size_t loads = 0;
+  for (const LinkLoads* variable : variables) loads += variable ? variable->size() : 0;
+  numbered.entries.reserve(loads);
+  numbered.first.reserve(variables.size() + 1);
+  numbered.first.push_back(0);
+  for (const LinkLoads* variable : variables) {
+    if (variable)
+      for (const auto& [link, weight] : *variable) {
+        std::uint32_t& at = slot_[link.index()];
+        if (at == none) {
+          at = static_cast<std::uint32_t>(numbered.links.size());
+          numbered.links.push_back(link);
+        }
+        numbered.entries.push_back({at, weight});
       }
-      const LinkIndex own = solver_.add_link(limit[v]);
-      binding.push_back(Load{own, 1.0});
-      added[v] = {solver_.add(binding), own, limit[v]};
+    numbered.first.push_back(static_cast<std::uint32_t>(numbered.entries.size()));
+    numbered.is_there.push_back(variable != nullptr);
+  }
+  for (const topologies::LinkId link : numbered.links) slot_[link.index()] = none;
+  return numbered;
+}
+
+std::vector<FabricSolver::Added> FabricSolver::add_together(const LinkTable::Numbered& variables,
+                                                            std::size_t at_once) {
+  check(solver_.links() == 0, "all variables of a fabric's solver are added together");
+  const std::size_t links = variables.links.size(), n = variables.variables();
+  std::vector<Added> added(n);
+  std::vector<double> capacity(links);
+  for (std::size_t l = 0; l < links; ++l) capacity[l] = capacity_Bps(variables.links[l]);
+  if (table_.background() != 0) {
+    const std::vector<double> flows = most_flows(variables, at_once);
+    for (std::size_t l = 0; l < links; ++l)
+      capacity[l] = table_.left_Bps(variables.links[l], capacity[l], flows[l]);
+  }
+  // No rate can pass the share of the most loaded link of its own: limit = min C/w. A link that can
+  // carry all its users at their limits never binds and is left out; the set of possible rates is
+  // the same without it, and with it the max-min rates.
+  std::vector<double> limit(n, 0.0);
+  std::vector<double> most(links, 0.0);
+  for (std::size_t v = 0; v < n; ++v) {
+    if (!variables.is_there[v]) continue;
+    limit[v] = MaxMin::unlimited;
+    for (const auto& [link, weight] : variables.of(v))
+      limit[v] = std::min(limit[v], capacity[link] / weight);
+    for (const auto& [link, weight] : variables.of(v)) most[link] += weight * limit[v];
+  }
+  constexpr double rounding = 1 - 1e-12;  // a link full to the last bit is kept
+  std::vector<bool> may_bind(links);
+  std::size_t binding_links = 0, loads = n;
+  for (std::size_t l = 0; l < links; ++l) {
+    may_bind[l] = most[l] > capacity[l] * rounding;
+    binding_links += may_bind[l];
+  }
+  for (const auto& entry : variables.entries) loads += may_bind[entry.link];
+  solver_.reserve(binding_links + n, n, loads);
+  std::vector<LinkIndex> of_solver(links);
+  std::vector<Load> binding;
+  for (std::size_t v = 0; v < n; ++v) {
+    if (!variables.is_there[v]) continue;
+    binding.clear();
+    for (const auto& [link, weight] : variables.of(v)) {
+      if (!may_bind[link]) continue;
+      if (!of_solver[link].is_valid()) of_solver[link] = solver_.add_link(capacity[link]);
+      binding.push_back(Load{of_solver[link], weight});
     }
-  });
+    const LinkIndex own = solver_.add_link(limit[v]);
+    binding.push_back(Load{own, 1.0});
+    added[v] = {solver_.add(binding), own, limit[v]};
+  }
   return added;
 }
 

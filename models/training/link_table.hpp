@@ -51,24 +51,23 @@ class LinkTable {
     return loads;
   }
 
-  /// The links of these loads, each once, in the order in which they are first met; then
-  /// `use(links, number_of)`, where number_of(link) is the place of a link in that list.
-  template <class Use>
-  void with_numbers(std::span<const LinkLoads* const> variables, Use&& use) {
-    check(!is_collecting_, "a link table does one thing at a time");
-    is_collecting_ = true;
+  /// Variables on links that are numbered from 0, in the order in which they are first met.
+  struct Numbered {
+    struct Entry {
+      std::uint32_t link;  // its number
+      double weight;
+    };
     std::vector<topologies::LinkId> links;
-    for (const LinkLoads* loads : variables)
-      if (loads)
-        for (const auto& [link, weight] : *loads)
-          if (slot_[link.index()] == none) {
-            slot_[link.index()] = static_cast<std::uint32_t>(links.size());
-            links.push_back(link);
-          }
-    use(links, [this](topologies::LinkId link) { return slot_[link.index()]; });
-    for (const topologies::LinkId link : links) slot_[link.index()] = none;
-    is_collecting_ = false;
-  }
+    std::vector<Entry> entries;        // of all variables
+    std::vector<std::uint32_t> first;  // by variable, and one more: where its entries begin
+    std::vector<bool> is_there;        // by variable: not an empty place
+    std::size_t variables() const { return is_there.size(); }
+    std::span<const Entry> of(std::size_t variable) const {
+      return {entries.data() + first[variable], first[variable + 1] - first[variable]};
+    }
+  };
+  /// An empty place (null) stays one.
+  Numbered number(std::span<const LinkLoads* const> variables);
 
   /// From now on these flows share the links. None: as if nobody did.
   void set_background(std::vector<Background> background);
@@ -137,7 +136,10 @@ class FabricSolver {
   /// so the solver stays small. Of every link there is what the table's background leaves of it to
   /// those that run together: `at_once` variables one after the other in the list (0: all). Once.
   std::vector<Added> add_together(std::span<const LinkLoads* const> variables,
-                                  std::size_t at_once = 0);
+                                  std::size_t at_once = 0) {
+    return add_together(table_.number(variables), at_once);
+  }
+  std::vector<Added> add_together(const LinkTable::Numbered& variables, std::size_t at_once = 0);
   MaxMin& solver() { return solver_; }
 
  private:

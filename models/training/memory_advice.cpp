@@ -39,7 +39,7 @@ Candidates sharded(const Candidate& c) {
   Candidates out;
   const auto shard = [&](Sharding to, int price) {
     if (int(to) <= int(c.parallel.sharding)) return;
-    out.push_back(c.with(price, "sharding \"" + std::string(name_of(to)) + "\""));
+    out.push_back(c.with(price, "sharding \"" + std::string(trainyard::name_of(to)) + "\""));
     out.back().parallel.sharding = to;
   };
   shard(Sharding::zero1, zero1_price);
@@ -63,7 +63,8 @@ Candidates smaller_micro_batch(const Candidate& c) {
 Candidates recomputed(const Candidate& c, const SoftwareSpec& software) {
   Candidates out;
   const auto recompute = [&](Recompute to, double share, int price, const std::string& more) {
-    out.push_back(c.with(price, "recompute \"" + std::string(name_of(to)) + "\"" + more));
+    out.push_back(
+        c.with(price, "recompute \"" + std::string(trainyard::name_of(to)) + "\"" + more));
     out.back().parallel.recompute = to;
     out.back().parallel.recompute_share = share;
   };

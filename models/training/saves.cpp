@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/check.hpp"
+#include "sim/glide.hpp"
 
 namespace trainyard::models {
 
@@ -40,6 +41,7 @@ Saves::Saves(sim::Engine& engine, sim::Recorder& recorder, Client& client, Progr
       servers_(servers),
       stall_(checkpoint_stall(spec, size, gpus)),
       vault_(levels_of(spec), servers),
+      next_check_(engine, Phase::completion, [this] { check_due(); }),
       subject_(recorder.subject(job_)),
       began_(recorder.kind("save began", "step")),
       complete_(recorder.kind("save complete", "step")),
@@ -74,7 +76,8 @@ void Saves::stop() {
     level->watch.stop();
   }
   load_watch_.stop();
-  for (sim::ProcessHandle& process : verifying_) process.stop();
+  checks_.clear();
+  next_check_.cancel();
 }
 
 // --- when ----------------------------------------------------------------------------------------
@@ -135,7 +138,7 @@ Process Saves::save(bool is_emergency) {
   const bool is_copied = std::any_of(due.begin(), due.end(), [&](const Level* level) {
     return level->spec.mode == SaveMode::asynchronous;
   });
-  if (is_copied) co_await engine_.delay(stall_);
+  if (is_copied) co_await sim::pass(engine_, stall_);
   for (Level* level : due)
     if (level->spec.kind == LevelKind::host_memory)
       complete(*level);
@@ -209,7 +212,7 @@ Process Saves::write(Level& level) {
     case LevelKind::host_memory:
       break;
     case LevelKind::local_nvme:
-      co_await engine_.delay(transfer_time(share, level.spec.write_rate));
+      co_await sim::pass(engine_, transfer_time(share, level.spec.write_rate));
       break;
     case LevelKind::peer_memory: {
       const std::vector<HostId> to = partners(level);
@@ -220,7 +223,8 @@ Process Saves::write(Level& level) {
       }
       level.peer_rate = std::min(level.spec.write_rate, limit);
       update_flows();
-      co_await engine_.delay(transfer_time(share * double(level.spec.group - 1), level.peer_rate));
+      co_await sim::pass(engine_,
+                         transfer_time(share * double(level.spec.group - 1), level.peer_rate));
       break;
     }
     case LevelKind::store:
@@ -268,23 +272,52 @@ void Saves::complete(Level& level) {
   row.complete = engine_.now();
   note(complete_, level, double(row.step));
   update_flows();
-  if (level.spec.verify)
-    verifying_.push_back(
-        engine_.spawn(job_ + " verifies a save", verify(level, level.save, level.row)));
+  if (level.spec.verify) {
+    checks_.emplace(add(engine_.now(), *level.spec.verify), Check{&level, level.save, level.row});
+    aim_at_next_check();
+  }
   if (level.spec.kind == LevelKind::store) copy_off_site(level);
   forget_what_no_one_needs();
 }
 
-Process Saves::verify(Level& level, SaveId save, std::size_t row) {
-  co_await engine_.delay(*level.spec.verify);
-  if (!held_.contains(save)) co_return;  // dropped in the meantime
-  if (rows_[row].is_corrupt) {
-    note(bad_, level, double(rows_[row].step));
-    client_.on_bad_save(rows_[row].start);
+void Saves::aim_at_next_check() {
+  if (checks_.empty())
+    next_check_.cancel();
+  else
+    next_check_.arm_at(checks_.begin()->first);
+}
+
+void Saves::check_due() {
+  while (!checks_.empty() && checks_.begin()->first <= engine_.now()) {
+    const Check check = checks_.begin()->second;
+    checks_.erase(checks_.begin());
+    verify(check);
+  }
+  aim_at_next_check();
+}
+
+bool Saves::glide_to(Time when, const std::function<bool()>& holds) {
+  while (!checks_.empty() && checks_.begin()->first <= when) {
+    next_check_.cancel();  // the only event of its own in the way
+    if (!engine_.glide_to(checks_.begin()->first, holds)) {
+      aim_at_next_check();
+      return false;
+    }
+    check_due();
+  }
+  return engine_.glide_to(when, holds);
+}
+
+void Saves::verify(const Check& check) {
+  if (!held_.contains(check.save)) return;  // dropped in the meantime
+  CheckpointRow& row = rows_[check.row];
+  if (row.is_corrupt) {
+    note(bad_, *check.level, double(row.step));
+    client_.on_bad_save(row.start);
   } else {
-    rows_[row].verified = engine_.now();
-    note(verified_, level, double(rows_[row].step));
-    vault_.verified(save, engine_.now());
+    row.verified = engine_.now();
+    note(verified_, *check.level, double(row.step));
+    vault_.verified(check.save, engine_.now());
     forget_what_no_one_needs();
   }
 }

@@ -20,6 +20,7 @@
 #include "sim/engine.hpp"
 #include "sim/process.hpp"
 #include "sim/recorder.hpp"
+#include "sim/timer.hpp"
 #include "sim/waiting.hpp"
 
 /// The saves of one job: when each level is due, what runs behind training, what can be loaded.
@@ -88,6 +89,9 @@ class Saves {
   /// Every store that a level names is there.
   bool has_stores() const { return missing_store_.empty(); }
   const std::string& missing_store() const { return missing_store_; }
+
+  /// As Engine::glide_to, through what it finds out about earlier saves on the way.
+  bool glide_to(Time when, const std::function<bool()>& holds);
 
   /// Steps until the next level is due; the largest number if none ever is.
   std::int64_t steps_to_due() const;
@@ -165,7 +169,14 @@ class Saves {
   sim::Process watch(Level& level);
   sim::Process watch_load();
   void end_load();
-  sim::Process verify(Level& level, SaveId save, std::size_t row);
+  struct Check {
+    Level* level;
+    SaveId save;
+    std::size_t row;
+  };
+  void check_due();
+  void aim_at_next_check();
+  void verify(const Check& check);
   void copy_off_site(const Level& from);
   void forget_what_no_one_needs();
   void update_flows();
@@ -205,8 +216,9 @@ class Saves {
   std::vector<CheckpointRow> rows_;
   std::map<SaveId, std::pair<std::size_t, std::size_t>> held_;  // level and row of what is there
   std::int64_t failed_ = 0;
-  sim::EventIndex cause_;  // of a save that is lost
-  std::vector<sim::ProcessHandle> verifying_;
+  sim::EventIndex cause_;              // of a save that is lost
+  std::multimap<Time, Check> checks_;  // of complete saves, when their content will be known
+  sim::Timer next_check_;
   sim::SubjectId subject_;
   sim::KindId began_, complete_, lost_, full_, verified_, bad_;
 };

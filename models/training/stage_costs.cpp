@@ -266,7 +266,7 @@ Problems check_precision(const JobSpec& job, const GpuSpec& gpu) {
   if (peak_flops(gpu, operands) > 0) return {};
   const bool fp4 = operands == Operands::nvfp4;
   return {{"parallel.precision",
-           "\"" + std::string(name_of(precision)) + "\", but " +
+           "\"" + std::string(trainyard::name_of(precision)) + "\", but " +
                (gpu.name.empty() ? "this GPU" : gpu.name) + " has no " + (fp4 ? "FP4" : "FP8") +
                " units",
            std::string("\"bf16\", or a GPU with ") + (fp4 ? "peak_fp4" : "peak_fp8")}};

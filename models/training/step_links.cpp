@@ -55,6 +55,7 @@ bool StepModel::crosses(const Placement& placement, const std::vector<bool>& ask
 
 void StepModel::links_changed(std::span<const topologies::LinkId> links) {
   standing_on_.clear();
+  demand_of_.clear();
   if (router_.kind() == topologies::RoutingKind::ugal) {  // all traffic finds a new balance
     boundaries_.clear();
     data_.clear();

@@ -115,6 +115,34 @@ std::vector<std::uint32_t> StepModel::key(const Placement& placement) const {
   return key;
 }
 
+StepModel::Digest StepModel::digest(std::span<const std::uint32_t> key) {
+  const auto mixed = [](std::uint64_t x) {  // splitmix64: one to one
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+  };
+  Digest d{key.size(), ~std::uint64_t(key.size())};
+  for (const std::uint32_t value : key) {
+    d.first = mixed(d.first + 0x9e3779b97f4a7c15u + value);
+    d.second = mixed((d.second ^ value) * 0xd6e8feb86659fd93u + 1);
+  }
+  return d;
+}
+
+void StepModel::forget_profiles() {
+  profiles_.clear();
+  detailed_.clear();
+  store_limits_.clear();
+}
+
+/// While the fabric is as built, each path would be found again as it was: a long run keeps those
+/// of its latest placements.
+void StepModel::trim() {
+  if (router_.state().is_changed()) return;
+  boundaries_.trim();
+  data_.trim();
+}
+
 const StepProfile& StepModel::profile(const Placement& placement) {
   if (job_.measured_step && !is_calibrated_) meet_measured_step(placement);
   if (profiles_.empty() && !(store_flows_.empty() && others_transfers_.empty()))
@@ -128,24 +156,29 @@ const StepProfile& StepModel::profile(const Placement& placement) {
                         profiles_.empty() || !beside_.empty();
   std::vector<std::uint32_t> k = key(placement);
   for (const StoreFlow* flow : beside_) add_to_key(k, *flow);
-  if (const auto found = profiles_.find(k);
+  const Digest name = digest(k);
+  if (const auto found = profiles_.find(name);
       found != profiles_.end() && (found->second.is_detailed || !detailed)) {
     ++reused_;
     stand_on(placement);
     return *found->second.profile;
   }
   ++computed_;
+  trim();
   place_store_flows(placement);
   Known made{std::make_shared<const StepProfile>(compute(placement, detailed)), detailed};
   links_.set_background({});
   standing_on_ = placement.servers;
-  if (detailed)  // a fault that the job does not feel gives the same step
-    for (const auto& [other, known] : profiles_)
-      if (known.is_detailed && same_step(*known.profile, *made.profile)) {
-        made = known;
-        break;
-      }
-  return *profiles_.insert_or_assign(std::move(k), std::move(made)).first->second.profile;
+  if (detailed) {  // a fault that the job does not feel gives the same step
+    const auto [first, last] = detailed_.equal_range(made.profile->step);
+    const auto same = std::find_if(
+        first, last, [&](const auto& known) { return same_step(*known.second, *made.profile); });
+    if (same != last)
+      made.profile = same->second;
+    else
+      detailed_.emplace(made.profile->step, made.profile);
+  }
+  return *profiles_.insert_or_assign(name, std::move(made)).first->second.profile;
 }
 
 void StepModel::begin_run(const Placement& first) {
@@ -283,6 +316,7 @@ double StepModel::step_s_with(const GpuCalibration& calibration, const SoftwareS
   server_.gpu.calibration = calibration;
   job_.software = software;
   without_mechanisms(job_);
+  demand_of_.clear();
   data_.set_rate(software.data_rate);
   costs_ = {};
   plays_.clear();
@@ -292,6 +326,7 @@ double StepModel::step_s_with(const GpuCalibration& calibration, const SoftwareS
 
 double StepModel::step_s_of(const JobSpec& variant, const Placement& placement) {
   job_ = with_mechanisms(variant);
+  demand_of_.clear();
   const Plan plan = make_plan(job_);
   check(plan.gpus == plan_.gpus && plan.tensor == plan_.tensor && plan.context == plan_.context &&
             plan.pipeline == plan_.pipeline && plan.expert == plan_.expert,
@@ -302,8 +337,7 @@ double StepModel::step_s_of(const JobSpec& variant, const Placement& placement) 
   pass_forward_s_.assign(plan_.shares.size(), 0.0);
   pass_backward_s_.assign(plan_.shares.size(), 0.0);
   for (std::vector<double>& bytes : group_bytes_) bytes.clear();
-  profiles_.clear();
-  store_limits_.clear();
+  forget_profiles();
   plays_.clear();
   ready_times_.clear();
   return times(placement, Detail::total).step_s * jitter();
@@ -312,8 +346,7 @@ double StepModel::step_s_of(const JobSpec& variant, const Placement& placement) 
 void StepModel::scale_compute(double factor) {
   compute_scale_ = factor;
   plays_.clear();
-  profiles_.clear();
-  store_limits_.clear();
+  forget_profiles();
 }
 
 double StepModel::step_at_s(const Placement& placement, double compute_scale) {

@@ -63,7 +63,7 @@ const StepProfile& StepModel::profile_alone(const Placement& placement) {
   return alone;
 }
 
-LinkLoads StepModel::loads_of(const StoreFlow& flow, const Placement& placement) {
+const LinkLoads& StepModel::loads_of(const StoreFlow& flow, const Placement& placement) {
   return store_.loads(flow.servers.empty() ? placement.servers : flow.servers, flow.store,
                       flow.is_write);
 }
@@ -100,21 +100,32 @@ void StepModel::place_store_flows(const Placement& placement) {
 
 /// Needs the groups and rings placed. What runs at the same time in all stages counts as at once:
 /// one kind of collective, or the transfers of all boundaries; kinds follow each other.
-StepModel::LinkDemand StepModel::link_demand(const Placement& placement) {
+const StepModel::LinkDemand& StepModel::link_demand(const Placement& placement) {
+  if (demand_of_ != placement.servers) {
+    demand_ = make_link_demand(placement);
+    demand_of_ = placement.servers;
+  }
+  return demand_;
+}
+
+StepModel::LinkDemand StepModel::make_link_demand(const Placement& placement) {
   const std::size_t links = router_.fabric().links().size();
   LinkDemand demand{std::vector<double>(links, 0.0), std::vector<double>(links, 0.0)};
   std::vector<double> bytes(links, 0.0), flows(links, 0.0);
+  std::vector<std::size_t> used;  // by the kind at hand; maybe twice
   const auto add = [&](topologies::LinkId link, double n, double of_flow) {
+    if (flows[link.index()] == 0) used.push_back(link.index());
     bytes[link.index()] += n * of_flow;
     flows[link.index()] += n;
   };
   const auto close_kind = [&] {
-    for (std::size_t l = 0; l < links; ++l) {
+    for (const std::size_t l : used) {
       if (flows[l] == 0) continue;
       demand.bytes[l] += bytes[l];
       demand.flow_bytes[l] += bytes[l] / flows[l];
       bytes[l] = flows[l] = 0;
     }
+    used.clear();
   };
   for (const RingKind kind : {RingKind::shards, RingKind::replicas, RingKind::experts}) {
     for_each_ring([&](int stage, RingKind ring, double volume) {
@@ -148,7 +159,7 @@ StepModel::LinkDemand StepModel::link_demand(const Placement& placement) {
 
 /// The longest that a link needs for the bytes of collectives and transfers beside the store.
 double StepModel::link_s_beside_store(const Placement& placement) {
-  const LinkDemand demand = link_demand(placement);
+  const LinkDemand& demand = link_demand(placement);
   double most_s = 0;
   for (const StoreLoad& store : store_loads_)
     for (const auto& load : store.flows) {
@@ -180,7 +191,7 @@ StepOnLinks StepModel::on_links(const Placement& placement) {
   stand_on(placement);
   step.step_s = to_seconds(alone.step);
   step.exposed_s = exposed_on_fabric_s(alone);
-  const LinkDemand demand = link_demand(placement);
+  const LinkDemand& demand = link_demand(placement);
   for (std::size_t l = 0; l < demand.bytes.size(); ++l)
     if (demand.bytes[l] > 0)
       step.links.push_back({topologies::LinkId(l), demand.bytes[l], demand.flows(l)});
@@ -228,41 +239,47 @@ BytesPerSecond StepModel::store_limit(const Placement& placement,
   const bool has_others = !others_transfers_.empty() || !others_steps_.empty();
   std::vector<std::uint32_t> k = key(placement);
   add_to_key(k, {{store.begin(), store.end()}, is_write, BytesPerSecond(0)});
+  const Digest name = digest(k);
   if (!has_others)
-    if (const auto found = store_limits_.find(k); found != store_limits_.end())
+    if (const auto found = store_limits_.find(name); found != store_limits_.end())
       return found->second;
 
   const StepProfile& alone = profile_alone(placement);
   const bool is_stopped = !alone.cut_off.empty();  // the store has the fabric to itself
-  LinkDemand demand;
+  const LinkDemand* demand = nullptr;
   if (!is_stopped) {
     groups_.place(placement.servers);
     data_.place(placement.servers);
-    demand = link_demand(placement);
+    demand = &link_demand(placement);
   }
   std::vector<double> store_flows(router_.fabric().links().size(), 0.0);
-  for (const auto& [link, flows] : store_.loads(placement.servers, store, is_write))
-    store_flows[link.index()] = flows;
+  const LinkLoads& loads = store_.loads(placement.servers, store, is_write);
+  for (const auto& [link, flows] : loads) store_flows[link.index()] = flows;
   std::vector<double> left;
   if (has_others) left = left_by_others(store_flows);
   const double step_s = is_stopped ? 1.0 : to_seconds(alone.step);
   const double exposed_s = is_stopped ? 0.0 : exposed_on_fabric_s(alone);
+  std::vector<LinkShare> shares(store_flows.size());
+  for (const auto& load : store_.loads(placement.servers, store, is_write)) {
+    const std::size_t l = load.first.index();
+    const bool is_shared = demand && demand->bytes[l] > 0;
+    shares[l] = share_of({has_others ? left[l] : capacity_Bps(load.first), store_flows[l],
+                          is_shared ? demand->bytes[l] : 0.0, is_shared ? demand->flows(l) : 0.0},
+                         step_s, exposed_s);
+  }
   double least_Bps = MaxMin::unlimited;
-  std::vector<SharedLink> links;
-  for (std::size_t i = 0; i < placement.servers.size(); ++i) {
-    const topologies::HostId partner = StoreTraffic::partner(i, store);
-    if (!partner.is_valid()) continue;
+  std::vector<LinkShare> links, busy;
+  for (const LinkLoads* path : store_.paths(placement.servers, store, is_write)) {
+    if (!path) continue;
     links.clear();
-    for (const auto& load : store_.path(placement.servers[i], partner, is_write)) {
-      const std::size_t l = load.first.index();
-      const bool is_shared = !is_stopped && demand.bytes[l] > 0;
-      links.push_back({has_others ? left[l] : capacity_Bps(load.first), store_flows[l],
-                       is_shared ? demand.bytes[l] : 0.0, is_shared ? demand.flows(l) : 0.0});
-    }
-    least_Bps = std::min(least_Bps, links.empty() ? 0.0 : mean_flow_Bps(links, step_s, exposed_s));
+    for (const auto& load : *path) links.push_back(shares[load.first.index()]);
+    if (links.empty())
+      least_Bps = 0;
+    else if (mean_flow_at_least_Bps(links) < least_Bps)
+      least_Bps = std::min(least_Bps, mean_flow_Bps(links, busy));
   }
   const BytesPerSecond limit(least_Bps * store_.flows_of_server());
-  if (!has_others) store_limits_.emplace(std::move(k), limit);
+  if (!has_others) store_limits_.emplace(name, limit);
   return limit;
 }
 

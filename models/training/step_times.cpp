@@ -13,7 +13,7 @@ namespace {
 constexpr double parameter_bytes = 2;  // gathered in BF16
 // Finer buckets would not change when the last of them is done by more than this part of a pass.
 constexpr int most_buckets = 8;  // of a stage
-constexpr std::size_t plays_kept = 50'000;
+constexpr std::size_t plays_kept = 10'000;
 
 /// How long collectives were under way, in the stage where that is longest.
 double longest_busy_s(const std::vector<std::vector<StageCollective>>& stages) {
@@ -297,7 +297,10 @@ StepModel::Times StepModel::times(const Placement& placement, Detail detail) {
   const std::vector<double>& ready_s = gathered.ready_s;
 
   // Placements share few distinct times: what holds a ring up is seldom the server that changed.
-  if (plays_.size() > plays_kept) plays_.clear();
+  if (plays_.size() > plays_kept) {
+    plays_.clear();
+    ready_times_.clear();
+  }
   const std::size_t ready =
       ready_s.empty() ? 0 : ready_times_.emplace(ready_s, ready_times_.size() + 1).first->second;
 

@@ -7,37 +7,56 @@
 
 namespace trainyard::models {
 
-double mean_flow_Bps(std::span<const SharedLink> links, double step_s, double exposed_s) {
-  check(!links.empty() && step_s > 0, "a flow has links, a step takes time", step_s);
+LinkShare share_of(const SharedLink& link, double step_s, double exposed_s) {
+  LinkShare share;
+  share.idle_Bps = link.capacity_Bps / link.store_flows;
+  if (link.bytes <= 0) return share;
+  share.busy_Bps = link.capacity_Bps / (link.store_flows + link.collective_flows);
+  const double alone_s = link.bytes / link.capacity_Bps;
+  const double beside_s = link.bytes / (link.capacity_Bps - link.store_flows * share.busy_Bps);
+  const double waited_for = std::min(1.0, exposed_s / alone_s);
+  const double longer_step_s = step_s + waited_for * (beside_s - alone_s);
+  share.busy = std::min(1.0, beside_s / longer_step_s);
+  return share;
+}
+
+double mean_flow_Bps(std::span<const LinkShare> links, std::vector<LinkShare>& busy) {
   double idle_Bps = std::numeric_limits<double>::infinity();
-  for (const SharedLink& link : links)
-    idle_Bps = std::min(idle_Bps, link.capacity_Bps / link.store_flows);
-  struct Busy {
-    double share;
-    double flow_Bps;
-  };
-  std::vector<Busy> busy;
-  for (const SharedLink& link : links) {
-    if (link.bytes <= 0) continue;
-    const double flow_Bps = link.capacity_Bps / (link.store_flows + link.collective_flows);
-    if (flow_Bps >= idle_Bps) continue;  // never in the way
-    const double alone_s = link.bytes / link.capacity_Bps;
-    const double beside_s = link.bytes / (link.capacity_Bps - link.store_flows * flow_Bps);
-    const double waited_for = std::min(1.0, exposed_s / alone_s);
-    const double longer_step_s = step_s + waited_for * (beside_s - alone_s);
-    busy.push_back({std::min(1.0, beside_s / longer_step_s), flow_Bps});
-  }
-  std::sort(busy.begin(), busy.end(), [](const Busy& a, const Busy& b) {
-    return a.share != b.share ? a.share > b.share : a.flow_Bps < b.flow_Bps;
+  for (const LinkShare& link : links) idle_Bps = std::min(idle_Bps, link.idle_Bps);
+  busy.clear();
+  for (const LinkShare& link : links)
+    if (link.busy_Bps < idle_Bps) busy.push_back(link);  // the others are never in the way
+  std::sort(busy.begin(), busy.end(), [](const LinkShare& a, const LinkShare& b) {
+    return a.busy != b.busy ? a.busy > b.busy : a.busy_Bps < b.busy_Bps;
   });
   // Busy shares lie inside each other: the longest busy link first.
   double mean_Bps = 0, now_Bps = idle_Bps, until = 1;
-  for (const Busy& b : busy) {
-    mean_Bps += now_Bps * (until - b.share);
-    now_Bps = std::min(now_Bps, b.flow_Bps);
-    until = b.share;
+  for (const LinkShare& b : busy) {
+    mean_Bps += now_Bps * (until - b.busy);
+    now_Bps = std::min(now_Bps, b.busy_Bps);
+    until = b.busy;
   }
   return mean_Bps + now_Bps * until;
+}
+
+double mean_flow_Bps(std::span<const SharedLink> links, double step_s, double exposed_s) {
+  check(!links.empty() && step_s > 0, "a flow has links, a step takes time", step_s);
+  std::vector<LinkShare> shares, busy;
+  for (const SharedLink& link : links) shares.push_back(share_of(link, step_s, exposed_s));
+  return mean_flow_Bps(shares, busy);
+}
+
+double mean_flow_at_least_Bps(std::span<const LinkShare> links) {
+  double idle_Bps = std::numeric_limits<double>::infinity();
+  double busy_Bps = idle_Bps, busy = 0;
+  for (const LinkShare& link : links) {
+    idle_Bps = std::min(idle_Bps, link.idle_Bps);
+    busy_Bps = std::min(busy_Bps, link.busy_Bps);
+    busy = std::max(busy, link.busy);
+  }
+  if (busy_Bps >= idle_Bps) return idle_Bps;
+  constexpr double rounding = 1 - 1e-9;
+  return (idle_Bps * (1 - busy) + busy_Bps * busy) * rounding;
 }
 
 StoreTraffic::Path StoreTraffic::make_path(topologies::HostId from, topologies::HostId to) {
@@ -70,19 +89,45 @@ const LinkLoads& StoreTraffic::path(topologies::HostId server, topologies::HostI
   return found->second.loads;
 }
 
-LinkLoads StoreTraffic::loads(std::span<const topologies::HostId> servers,
-                              std::span<const topologies::HostId> store, bool is_write) {
-  std::vector<const LinkLoads*> paths;
-  for (std::size_t i = 0; i < servers.size(); ++i)
-    if (const topologies::HostId other = partner(i, store); other.is_valid())
-      paths.push_back(&path(servers[i], other, is_write));
-  return links_.collect([&](auto&& add) {
-    for (const LinkLoads* one : paths)
-      for (const auto& [link, flows] : *one) add(link, flows);
+const StoreTraffic::Sum& StoreTraffic::sum(std::span<const topologies::HostId> servers,
+                                           std::span<const topologies::HostId> store,
+                                           bool is_write) {
+  for (const Sum& sum : recent_)
+    if (sum.is_write == is_write && std::ranges::equal(sum.servers, servers) &&
+        std::ranges::equal(sum.store, store))
+      return sum;
+  // On the fabric as built each path would be found again as it was.
+  if (paths_.size() > paths_kept && !router_.state().is_changed()) clear();
+  if (recent_.size() == sums_kept) recent_.erase(recent_.begin());
+  Sum& sum = recent_.emplace_back();
+  sum.servers.assign(servers.begin(), servers.end());
+  sum.store.assign(store.begin(), store.end());
+  sum.is_write = is_write;
+  sum.paths.reserve(servers.size());
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    const topologies::HostId other = partner(i, store);
+    sum.paths.push_back(other.is_valid() ? &path(servers[i], other, is_write) : nullptr);
+  }
+  sum.loads = links_.collect([&](auto&& add) {
+    for (const LinkLoads* one : sum.paths)
+      for (std::size_t l = 0; one && l < one->size(); ++l) add((*one)[l].first, (*one)[l].second);
   });
+  return sum;
+}
+
+const LinkLoads& StoreTraffic::loads(std::span<const topologies::HostId> servers,
+                                     std::span<const topologies::HostId> store, bool is_write) {
+  return sum(servers, store, is_write).loads;
+}
+
+const std::vector<const LinkLoads*>& StoreTraffic::paths(
+    std::span<const topologies::HostId> servers, std::span<const topologies::HostId> store,
+    bool is_write) {
+  return sum(servers, store, is_write).paths;
 }
 
 void StoreTraffic::forget(const std::vector<bool>& links) {
+  recent_.clear();
   std::erase_if(paths_, [&](const auto& entry) {
     const Path& path = entry.second;
     return path.is_detour || path.loads.empty() ||

@@ -49,6 +49,19 @@ struct SharedLink {
 /// not.
 double mean_flow_Bps(std::span<const SharedLink> links, double step_s, double exposed_s);
 
+/// What a flow has of one link: while the link is idle, and for a share of the step, while it is
+/// busy.
+struct LinkShare {
+  double idle_Bps = 0;
+  double busy_Bps = MaxMin::unlimited;
+  double busy = 0;
+};
+LinkShare share_of(const SharedLink& link, double step_s, double exposed_s);
+/// The same mean, of many flows on links that are looked at once. `busy`: room to work in.
+double mean_flow_Bps(std::span<const LinkShare> links, std::vector<LinkShare>& busy);
+/// Less than that, without sorting: whoever looks for the slowest flow can pass the others by.
+double mean_flow_at_least_Bps(std::span<const LinkShare> links);
+
 class StoreTraffic {
  public:
   StoreTraffic(const ServerSpec& server, const topologies::Router& router, LinkTable& links)
@@ -57,9 +70,14 @@ class StoreTraffic {
   /// Number of flows on every link of one server's transfer. Empty: there is no path. The reference
   /// stays good until the next call of forget() or clear().
   const LinkLoads& path(topologies::HostId server, topologies::HostId store, bool is_write);
-  /// Of all servers together; those without a path have none.
-  LinkLoads loads(std::span<const topologies::HostId> servers,
-                  std::span<const topologies::HostId> store, bool is_write);
+  /// Of all servers together; those without a path have none. The references stay good until the
+  /// next call of anything but path() and these.
+  const LinkLoads& loads(std::span<const topologies::HostId> servers,
+                         std::span<const topologies::HostId> store, bool is_write);
+  /// By rank; null: no store to go to.
+  const std::vector<const LinkLoads*>& paths(std::span<const topologies::HostId> servers,
+                                             std::span<const topologies::HostId> store,
+                                             bool is_write);
   static topologies::HostId partner(std::size_t rank, std::span<const topologies::HostId> store) {
     return store[rank % store.size()];
   }
@@ -68,19 +86,34 @@ class StoreTraffic {
 
   /// Forgets what depends on these links: after they failed, came back or changed their rate.
   void forget(const std::vector<bool>& links);
-  void clear() { paths_.clear(); }
+  void clear() {
+    paths_.clear();
+    recent_.clear();
+  }
 
  private:
   struct Path {
     LinkLoads loads;
     bool is_detour = false;  // made while something was down: any change may change it
   };
+  /// A limit, and then a step beside the transfer, ask for the same sums.
+  struct Sum {
+    std::vector<topologies::HostId> servers, store;
+    bool is_write = false;
+    std::vector<const LinkLoads*> paths;
+    LinkLoads loads;
+  };
+  const Sum& sum(std::span<const topologies::HostId> servers,
+                 std::span<const topologies::HostId> store, bool is_write);
+  static constexpr std::size_t sums_kept = 4;
+  static constexpr std::size_t paths_kept = 16'384;
   Path make_path(topologies::HostId from, topologies::HostId to);
 
   const ServerSpec& server_;
   const topologies::Router& router_;
   LinkTable& links_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Path> paths_;  // from, to: hosts
+  std::vector<Sum> recent_;                                        // the latest last
 };
 
 }  // namespace trainyard::models

@@ -87,8 +87,8 @@ TEST_F(Program, help_and_version) {
 }
 
 TEST_F(Program, every_command_has_help_with_two_examples_first) {
-  for (const char* command : {"check", "run", "step", "flows", "topology", "catalog", "export",
-                              "plan", "repair", "schema"}) {
+  for (const char* command : {"check", "run", "step", "flows", "topology", "facility", "catalog",
+                              "export", "plan", "repair", "schema"}) {
     for (const std::vector<std::string>& args :
          {std::vector<std::string>{command, "--help"}, {command, "no-such-file", "--help"}}) {
       const Finished help = run(args);
@@ -219,7 +219,7 @@ TEST_F(Program, an_interrupted_run_closes_its_file_and_ends_with_130) {
 TEST_F(Program, a_bad_scenario_is_reported_in_one_go) {
   const std::string bad =
       file("bad.json", "{\n  \"sed\": 1,\n  \"duration\": 7,\n  \"cluster\": {}\n}\n");
-  for (const char* command : {"check", "run", "step", "topology"}) {
+  for (const char* command : {"check", "run", "step", "topology", "facility"}) {
     const Finished done = run({command, bad});
     EXPECT_EQ(done.status, 2) << command;
     EXPECT_THAT(done.out, IsEmpty());

@@ -7,7 +7,10 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "sim/glide.hpp"
 
 namespace trainyard::sim {
 namespace {
@@ -275,6 +278,61 @@ TEST(Engine, clear_forgets_events_and_disposes_of_their_captures) {
   engine.after(1us, Phase::arrival, [token] { ++*token; });
   engine.run();
   EXPECT_EQ(*token, 1);
+}
+
+Process ticks(Engine& engine, Duration each, std::vector<Time>& at) {
+  for (;;) {
+    co_await pass(engine, each);
+    at.push_back(engine.now());
+  }
+}
+
+// Alone it glides to the end; a second one at the same instants is an event each time it is due.
+TEST(Gliding, costs_no_event_while_nothing_else_is_pending) {
+  std::vector<Time> alone, slow;
+  Engine engine(Seed{1}), twin(Seed{1});
+  std::vector<Time> looks;
+  engine.allow_gliding(start_of_run + 100s, [&] { looks.push_back(engine.now()); });
+  engine.spawn("ticks", ticks(engine, 7s, alone));
+  twin.spawn("ticks", ticks(twin, 7s, slow));
+  engine.run_until(start_of_run + 100s);
+  twin.run_until(start_of_run + 100s);
+  EXPECT_EQ(alone, slow);
+  EXPECT_EQ(alone.size(), 14u);
+  EXPECT_EQ(engine.events_processed(), 0u);
+  EXPECT_EQ(engine.glides(), 14u);
+  EXPECT_EQ(twin.events_processed(), 14u);
+  ASSERT_EQ(looks.size(), 14u);  // before it leaves 0 s, 7 s, ... 91 s
+  EXPECT_EQ(looks.back(), start_of_run + 91s);
+}
+
+TEST(Gliding, stops_before_an_event_of_the_same_instant_and_not_one_later) {
+  for (const Duration other : {7s - 1ns, Duration(7s), 7s + 1ns}) {
+    Engine engine(Seed{1});
+    std::vector<Time> at;
+    bool was_first = false;
+    engine.allow_gliding(start_of_run + 10s, {});
+    engine.at(start_of_run + other, Phase::failure, [&] { was_first = at.empty(); });
+    engine.spawn("ticks", ticks(engine, 7s, at));
+    engine.run_until(start_of_run + 10s);
+    EXPECT_EQ(at, std::vector<Time>{start_of_run + 7s});
+    EXPECT_EQ(was_first, other <= 7s);
+    EXPECT_EQ(engine.events_processed(), other <= 7s ? 2u : 1u);
+  }
+}
+
+TEST(Gliding, whoever_looks_may_schedule_something) {
+  Engine engine(Seed{1});
+  std::vector<Time> at;
+  bool is_first = true, was_empty = false;
+  engine.allow_gliding(start_of_run + 10s, [&] {
+    if (std::exchange(is_first, false))
+      engine.at(start_of_run + 6s, Phase::failure, [&] { was_empty = at.empty(); });
+  });
+  engine.spawn("ticks", ticks(engine, 7s, at));
+  engine.run_until(start_of_run + 10s);
+  EXPECT_TRUE(was_empty);
+  EXPECT_EQ(at, std::vector<Time>{start_of_run + 7s});
 }
 
 }  // namespace

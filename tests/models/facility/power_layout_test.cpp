@@ -216,6 +216,52 @@ TEST(CheckPower, single_phase_circuits_fit_a_pair_of_lines) {
   EXPECT_THAT(only(check_power(spec)), HasSubstr("3 phase at 231 V on pdu-0 with 1 phases"));
 }
 
+TEST(CheckPower, feeds_of_a_node_have_one_voltage) {
+  PowerSpec spec = two_feeds();
+  spec.nodes["backup"] = node(PowerKind::utility);
+  spec.nodes["ats"] = node(PowerKind::transfer_switch, {"utility", "backup"});
+  spec.loads["pumps"] = {.fed_by = {"pdu-0", "backup"}, .constant = 10_kW};
+  for (const double fits : {400.0, 361.0, 439.0}) {
+    spec.nodes["backup"].voltage = Volts(fits);
+    EXPECT_THAT(check_power(spec), IsEmpty()) << fits;
+  }
+  spec.nodes["backup"].voltage = 480_V;
+  const Problems problems = check_power(spec);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(problems[0].path, "nodes.ats.fed_by");
+  EXPECT_EQ(problems[0].what, "utility has 400 V, backup has 480 V");
+  EXPECT_EQ(problems[1].path, "loads.pumps.fed_by");
+}
+
+TEST(CheckPower, loads_have_names_and_feeds) {
+  const auto with = [](const std::string& name, std::vector<std::string> from) {
+    PowerSpec spec = two_feeds();
+    spec.loads[name].fed_by = std::move(from);
+    return only(check_power(spec));
+  };
+  EXPECT_THAT(with("pumps", {"pdu", "utility"}), "0 problems");
+  EXPECT_THAT(with("pumps", {"pdx"}), HasSubstr("loads.pumps.fed_by: there is no \"pdx\""));
+  EXPECT_THAT(with("pumps", {"pumps"}), HasSubstr("there is no \"pumps\""));
+  EXPECT_THAT(with("pumps", {}), HasSubstr("nothing feeds pumps"));
+  EXPECT_THAT(with("pumps", {"ups", "ups-0"}), HasSubstr("\"ups-0\" is named twice"));
+  EXPECT_THAT(with("ups-1", {"pdu"}), HasSubstr("ups-1 is a unit of ups already"));
+  EXPECT_THAT(with("rack-0", {"pdu"}), HasSubstr("is a name of racks"));
+}
+
+TEST(PowerLayout, loads_are_nodes_on_all_their_feeds) {
+  PowerSpec spec = two_feeds();
+  spec.loads["pumps"].fed_by = {"ups", "pdu-3"};
+  spec.nodes["pdu"].voltage = 415_V;
+  const PowerLayout layout = lay_out_power(spec, 2);
+  const PlantNode& pumps = layout.nodes[layout.loads.at("pumps")];
+  EXPECT_EQ(pumps.name, "pumps");
+  EXPECT_EQ(pumps.kind, PlantKind::load);
+  EXPECT_THAT(pumps.from, ElementsAre("ups-0", "ups-1", "pdu-3"));
+  EXPECT_EQ(pumps.voltage, 400_V);
+  EXPECT_EQ(layout.limits.size(), layout.nodes.size());
+  EXPECT_EQ(find(layout, "pdu-0").kind, PlantKind::pdu);
+}
+
 TEST(PowerSpec, rules) {
   using Keys = std::vector<std::string>;
   PowerNodeSpec spec;

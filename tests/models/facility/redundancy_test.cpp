@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "models/facility/power_ratings.hpp"
 #include "sim/random.hpp"
 
 namespace trainyard::models {
@@ -297,6 +298,50 @@ TEST(SharedPoints, of_a_switch_and_a_backup) {
   EXPECT_EQ(c.kW("sets"), 0);
   c.power.solve({c["utility"]});
   EXPECT_NEAR(c.kW("sets"), 30, 1e-9);
+}
+
+/// Chillers of 60 kW on both UPS, lights of 10 kW on one.
+TEST(Redundancy, loads_beside_racks_count) {
+  PowerSpec spec = plant(2);
+  spec.nodes["utility"].count = 2;
+  spec.racks.feeds["a"].from = "ups-0";
+  spec.racks.feeds["b"].from = "ups-1";
+  spec.loads["chillers"] = {.fed_by = {"ups"}, .units = {"north/chiller"}, .power_factor = 1.0};
+  spec.loads["lights"] = {.fed_by = {"ups-0"}, .constant = 10_kW, .power_factor = 1.0};
+  Case c(spec, 2, 20_kW);
+  c.power.set_loads(spec, {{"chillers", 60_kW}});
+  c.power.solve();
+  EXPECT_NEAR(c.kW("ups-0"), 60, 1e-9);
+  EXPECT_NEAR(c.kW("ups-1"), 50, 1e-9);
+  const Loss loss = c.without("ups-0");
+  EXPECT_THAT(loss.dark, IsEmpty());
+  EXPECT_THAT(loss.dark_loads, ElementsAre(c["lights"]));
+  EXPECT_NEAR(loss.worst(), 1.0, 1e-12);
+  EXPECT_EQ(to_text(loss, c.layout),
+            "without ups-0: all racks fed, lights without power; ups-1 at 100 % of its rating, "
+            "before 50 %");
+  EXPECT_NEAR(c.without("ups-1").worst(), 1.1, 1e-12);
+  c.power.solve();
+  EXPECT_THAT(check_ratings(c.power), IsEmpty());
+  c.power.set_loads(spec, {{"chillers", 142_kW}});
+  c.power.solve();
+  ASSERT_THAT(check_ratings(c.power), SizeIs(1));
+  EXPECT_EQ(check_ratings(c.power)[0].node, "ups-0");
+}
+
+TEST(SharedPoints, of_loads_with_several_feeds) {
+  PowerSpec spec = plant(2);  // both UPS on one utility
+  spec.racks.feeds["a"].from = "ups-0";
+  spec.loads["chillers"].fed_by = {"ups"};
+  spec.loads["lights"].fed_by = {"ups-0"};  // one feed: nothing to share
+  const std::vector<SharedPoint> shared = shared_points(lay_out_power(spec, 2));
+  ASSERT_THAT(shared, SizeIs(1));
+  EXPECT_THAT(shared[0].racks, IsEmpty());
+  EXPECT_EQ(to_text(shared[0]), "all feeds of chillers go through utility");
+  spec.racks.feeds["b"].from = "ups-1";
+  const std::vector<SharedPoint> both = shared_points(lay_out_power(spec, 1));
+  ASSERT_THAT(both, SizeIs(1));
+  EXPECT_EQ(to_text(both[0]), "rack-0's feeds a and b share utility, and all of chillers");
 }
 
 /// A random plant: every node has one to three feeds among those before it.

@@ -169,7 +169,7 @@ TEST(LossyEthernet, means_are_those_of_packets_one_by_one) {
       const double got = lossy_stretch(loss, 1, c.rtt, static_cast<double>(c.packets), 1).time_s;
       // Three standard errors of the twin, and what the form leaves out: 1 % of the time.
       EXPECT_NEAR(got, mean, 3 * error + 0.01 * mean)
-          << name_of(recovery) << " p " << c.p << " packets " << c.packets;
+          << trainyard::name_of(recovery) << " p " << c.p << " packets " << c.packets;
     }
   }
 }

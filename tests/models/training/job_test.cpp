@@ -684,6 +684,17 @@ TEST(JobProperties, every_step_agrees_with_fast_forward) {
   EXPECT_GT(steps, 40 * 1000);
 }
 
+TEST(JobProperties, gliding_through_quiet_time_changes_no_result) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Busy a(seed), b(seed);
+    b.life->engine.allow_gliding(start_of_run + 5000s, {});
+    for (Busy* busy : {&a, &b}) busy->life->run_and_close(5000s);
+    ASSERT_EQ(a.results(), b.results());
+    EXPECT_GT(a.life->engine.events_processed(), b.life->engine.events_processed());
+  }
+}
+
 TEST(JobProperties, a_run_stopped_anywhere_leaves_nothing_behind) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Busy busy(seed);
