@@ -246,6 +246,7 @@ Process Saves::write(Level& level) {
 
 /// Tells the step of each change of the rate of a transfer over the training fabric.
 Process Saves::watch(Level& level) {
+  update_flows();  // it may have its rate already
   for (;;) {
     co_await level.access->store->changed().wait();
     update_flows();
@@ -253,6 +254,7 @@ Process Saves::watch(Level& level) {
 }
 
 Process Saves::watch_load() {
+  publish();
   for (;;) {
     co_await load_from_.store->changed().wait();
     publish();
