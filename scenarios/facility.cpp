@@ -132,6 +132,12 @@ void Facility::reload() {
     }
     if (power_) loads.push_back({rack.node, rack.load, VoltAmperes(rack.load.value() * factor)});
   }
+  for (const PlantLoad& load : loads_) {
+    Watts watts = load.constant;
+    for (const std::string& unit : load.units) watts += cooling_->power(unit);
+    loads.push_back(
+        {load.node, watts, VoltAmperes(watts.value() * reactive_share(load.power_factor))});
+  }
   gpus_->forget_unused();
   if (is_new_place && power_) tell_limits();
   if (cooling_) tell_heat();
@@ -176,7 +182,7 @@ void Facility::flush_heat() {
     for (std::size_t z = 0; z < layout_.zones.size(); ++z)
       of_one.push_back(
           std::max(Watts(0), heat_->told()[z] / double(layout_.zones[z].racks.size())));
-    for (std::size_t z = 0; z < of_one.size(); ++z) cooling_->set_rack_heat(z, of_one[z]);
+    cooling_->set_rack_heats(of_one);
   }
   if (const auto next = heat_->next_event())
     heat_timer_.arm_at(std::max(*next, engine_.now()));
@@ -233,6 +239,14 @@ void Facility::look_at_gpus() {
     zone_states_[z].is_off = gpus_->is_off(z);
     cool_again(z, gpus_->cause(z));
   }
+  touch();
+}
+
+/// Cooling units live on what feeds them.
+void Facility::on_load_fed(models::PowerPlant::Node node, bool is_fed, sim::EventIndex cause) {
+  for (const PlantLoad& load : loads_)
+    if (load.node == node)
+      for (const std::string& unit : load.units) cooling_->set_fed(unit, is_fed, cause);
   touch();
 }
 

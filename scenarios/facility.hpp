@@ -125,6 +125,7 @@ class Facility {
   std::vector<topologies::HostId> servers_of(std::span<const std::size_t> racks) const;
   void on_fed(std::size_t rack, bool is_fed, sim::EventIndex cause);
   void on_order(std::size_t rack, models::RackOrder order, Watts watts, sim::EventIndex cause);
+  void on_load_fed(models::PowerPlant::Node node, bool is_fed, sim::EventIndex cause);
   void look_at_gpus();
   void cool_again(std::size_t zone, sim::EventIndex cause);
   void on_cooled(std::size_t zone, bool is_cooled, sim::EventIndex cause);
@@ -156,6 +157,14 @@ class Facility {
   std::size_t nodes_ = 0;  // of the power graph
   std::vector<Rack> racks_;
   std::map<models::PowerPlant::Node, std::size_t> rack_of_node_;
+  /// Something else than a rack on the power graph.
+  struct PlantLoad {
+    models::PowerPlant::Node node;
+    Watts constant{};
+    double power_factor = 1;
+    std::vector<std::string> units;  // of the cooling plant
+  };
+  std::vector<PlantLoad> loads_;
   struct ZoneState {
     bool is_cooled = true;  // says the cooling plant
     bool is_off = false;    // its GPUs turned themselves off

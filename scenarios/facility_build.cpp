@@ -78,8 +78,13 @@ void Facility::build_power(const Scenario& scenario) {
   power_ = std::make_unique<PowerPlant>(
       engine_, recorder_, plan.nodes, scenario.facility->policy,
       PowerPlant::Callbacks{
-          .on_fed = [this, rack_of](auto node, bool is_fed,
-                                    auto cause) { on_fed(rack_of(node), is_fed, cause); },
+          .on_fed =
+              [this, rack_of](auto node, bool is_fed, auto cause) {
+                if (rack_of_node_.contains(node))
+                  on_fed(rack_of(node), is_fed, cause);
+                else
+                  on_load_fed(node, is_fed, cause);
+              },
           .on_order = [this, rack_of](auto node, auto order, Watts watts,
                                       auto cause) { on_order(rack_of(node), order, watts, cause); },
           .on_warning =
@@ -88,6 +93,14 @@ void Facility::build_power(const Scenario& scenario) {
                 for (const auto node : nodes) racks.push_back(rack_of(node));
                 on_warning(std::move(racks), window, no_feed_, cause);
               }});
+  const std::vector<std::string> parts = plant_parts(scenario);
+  for (const auto& [name, node] : plan.loads) {
+    const models::PowerLoadSpec& spec = scenario.facility->power->loads.at(name);
+    PlantLoad load{node, spec.constant, spec.power_factor, {}};
+    for (const std::string& units : spec.units)
+      for (const std::string& part : cooling_units_named(units, parts)) load.units.push_back(part);
+    loads_.push_back(std::move(load));
+  }
   for (const auto& [node, utility] : plan.utilities) power_->follow(node, utility);
 }
 
@@ -114,7 +127,7 @@ void Facility::build_cooling(const Scenario& scenario) {
                 on_warning(std::move(racks), window, no_cooling_, cause);
               },
           .on_leak = {},
-          .on_power = {}},
+          .on_power = [this](Watts, auto) { touch(); }},
       scenario.facility->weather);
 }
 

@@ -12,15 +12,13 @@
 namespace trainyard::scenarios {
 namespace {
 
-/// Units of the map of CDUs in the order of their numbers.
-std::vector<std::string> names_of_cdus(const models::CoolingPlantSpec& spec) {
-  std::vector<std::string> names;
-  for (const auto& [name, cdu] : spec.cdus) names.push_back(name);
-  return names;
-}
-
 const models::CduSpec& cdu_of(const models::CoolingPlantSpec& spec, const std::string& name) {
-  return spec.cdus.at(name);
+  for (const auto& [group, cdu] : spec.cdus) {
+    const std::vector<std::string> units = models::cdu_names(group, cdu);
+    if (std::find(units.begin(), units.end(), name) != units.end()) return cdu;
+  }
+  check(false, "a CDU of this name exists: " + name);
+  return spec.cdus.begin()->second;
 }
 
 std::vector<std::string> rooms_in_order(const FacilitySpec& spec) {
@@ -57,9 +55,21 @@ std::vector<std::string> plant_parts(const Scenario& scenario) {
     bank(name, "pump", loop.pumps.units);
   }
   for (const auto& [name, room] : spec.cooling->rooms) bank(name, "crah", room.units);
-  for (const std::string& name : names_of_cdus(*spec.cooling))
+  for (const std::string& name : models::cdu_names(*spec.cooling))
     bank(name, "pump", cdu_of(*spec.cooling, name).pumps.units);
   return names;
+}
+
+std::vector<std::string> cooling_units_named(const std::string& name,
+                                             const std::vector<std::string>& parts) {
+  std::vector<std::string> units;
+  for (const std::string& part : parts) {
+    const std::size_t slash = part.find('/');
+    if (slash == std::string::npos || part.rfind("rack-", 0) == 0) continue;
+    const std::string owner = part.substr(0, slash), bank = part.substr(0, part.rfind('-'));
+    if (name == part || name == bank || name == owner) units.push_back(part);
+  }
+  return units;
 }
 
 FacilityLayout::FacilityLayout(const Scenario& scenario) {
@@ -75,7 +85,7 @@ FacilityLayout::FacilityLayout(const Scenario& scenario) {
   if (!spec.cooling) return;
 
   const std::vector<std::string> rooms = rooms_in_order(spec);
-  const std::vector<std::string> cdus = names_of_cdus(*spec.cooling);
+  const std::vector<std::string> cdus = models::cdu_names(*spec.cooling);
   const std::size_t racks_per_room = parts_of(racks, rooms.size());
   const auto servers_per_cdu =
       std::size_t(scenario.cluster.parents.servers_per_cdu.value_or(scenario.cluster.servers));
@@ -133,6 +143,7 @@ class FacilityChecks {
     if (spec_.power) under("facility.power", models::check_power(*spec_.power));
     if (spec_.cooling) cooling_fits();
     if (problems_.empty()) faults_fit();
+    if (problems_.empty() && spec_.power) loads_fit();
     return problems_;
   }
 
@@ -171,12 +182,28 @@ class FacilityChecks {
               std::to_string(per_rack),
           "a multiple of servers_per_rack");
     const std::size_t needed = parts_of(servers, std::size_t(*per_cdu));
-    const std::size_t there = names_of_cdus(cooling).size();
+    const std::size_t there = models::cdu_names(cooling).size();
     if (needed != there)
       add("facility.cooling.cdus",
           "there are " + std::to_string(there) + ", but " + std::to_string(servers) +
               " servers with " + std::to_string(*per_cdu) + " a CDU need " + std::to_string(needed),
           "as many as the cluster has, by \"count\" or by name");
+  }
+
+  void loads_fit() {
+    const std::vector<std::string> parts = plant_parts(scenario_);
+    std::map<std::string, std::string> feeds;
+    for (const auto& [name, load] : spec_.power->loads)
+      for (const std::string& units : load.units) {
+        const std::vector<std::string> found = cooling_units_named(units, parts);
+        const std::string path = "facility.power.loads." + name + ".units";
+        if (found.empty())
+          add(path, "there is no cooling unit, bank or owner \"" + units + "\"",
+              "such as \"north/chiller\", \"hall\"");
+        for (const std::string& unit : found)
+          if (const auto [at, is_new] = feeds.emplace(unit, name); !is_new)
+            add(path, unit + " is fed by " + at->second + " already", "one load for each unit");
+      }
   }
 
   void faults_fit() {

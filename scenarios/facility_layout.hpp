@@ -43,6 +43,11 @@ struct FacilityLayout {
 /// Every part of the plant that can fail: nodes of the power graph beside racks, units of cooling.
 std::vector<std::string> plant_parts(const Scenario& scenario);
 
+/// Cooling units among the parts that a name of PowerLoadSpec::units stands for: one, a bank, or
+/// all of a loop, room or CDU.
+std::vector<std::string> cooling_units_named(const std::string& name,
+                                             const std::vector<std::string>& parts);
+
 /// Whether the plant fits the cluster. Paths are those of the scenario.
 Problems check_facility(const Scenario& scenario);
 

@@ -192,6 +192,19 @@ TEST(Facility, a_cap_slows_the_step_and_the_ledger_says_so) {
   EXPECT_THAT(tripped.chain(*tripped.first("job struck")), testing::HasSubstr("breaker"));
 }
 
+TEST(Facility, coolant_pumps_stop_with_the_feed_that_they_hang_on) {
+  const std::vector<std::string> set{
+      R"(facility.power.loads={"pumps": {"fed_by": ["pdu-a"], "units": ["cdu-1/pump"]}})",
+      script(R"("a": {"at": "1 h", "part": "pdu-a", "action": "fail", "duration": "1 h"})")};
+  Log log(read_plant(set).scenario);
+  EXPECT_EQ(log.result.racks_unfed, 0);  // they have a second feed
+  EXPECT_EQ(log.result.racks_uncooled, 4);
+  const auto struck = log.first("job struck");
+  ASSERT_TRUE(struck.has_value());
+  EXPECT_THAT(log.chain(*struck), testing::StartsWith("job struck <- rack too hot <- "));
+  EXPECT_THAT(log.chain(*struck), testing::EndsWith("power node failed <- plant fault"));
+}
+
 TEST(Facility, operators_may_power_racks_down_and_up_again) {
   Log log(read_plant({script(R"("less": {"at": "1 h", "action": "shed", "share": 0.25},
                                 "all": {"at": "2 h", "action": "shed", "share": 0})")})
