@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/page.hpp"
+#include "cli/table.hpp"
 
 namespace trainyard::cli {
 
@@ -30,29 +31,6 @@ std::string quantity(double value, const std::string& unit) {
   if (unit == "VA") return to_text(VoltAmperes(value));
   return to_text(Amperes(value));
 }
-
-/// The first column to the left, the others to the right, each as wide as it needs.
-class Table {
- public:
-  explicit Table(std::vector<std::string> head) { add(std::move(head)); }
-  void add(std::vector<std::string> cells) {
-    widths_.resize(std::max(widths_.size(), cells.size()));
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      widths_[i] = std::max(widths_[i], columns_of(cells[i]));
-    rows_.push_back(std::move(cells));
-  }
-  void print(Page& page) const {
-    for (const auto& cells : rows_) {
-      std::string line = "  " + left(cells[0], widths_[0]);
-      for (std::size_t i = 1; i < cells.size(); ++i) line += "  " + right(cells[i], widths_[i]);
-      page.line(line.substr(0, line.find_last_not_of(' ') + 1));
-    }
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-  std::vector<std::size_t> widths_;
-};
 
 std::string units(std::size_t n, const std::string& one) {
   return with_commas(std::int64_t(n)) + ' ' + one + (n == 1 ? "" : one.ends_with('s') ? "es" : "s");

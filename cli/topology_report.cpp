@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/page.hpp"
+#include "cli/table.hpp"
 
 namespace trainyard::cli {
 
@@ -84,30 +85,6 @@ const char* parts_of(const topologies::Fabric& fabric) {
   if (tree) return tree->rails > 1 ? "between units" : "between leaves";
   return "between routers";
 }
-
-/// A table: the first column to the left, the others to the right, each as wide as it needs.
-class Table {
- public:
-  explicit Table(std::vector<std::string> head) { add(std::move(head)); }
-  void add(std::vector<std::string> cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (i == widths_.size()) widths_.push_back(0);
-      widths_[i] = std::max(widths_[i], columns_of(cells[i]));
-    }
-    rows_.push_back(std::move(cells));
-  }
-  void print(Page& page) const {
-    for (const auto& cells : rows_) {
-      std::string line = "  " + left(cells[0], widths_[0]);
-      for (std::size_t i = 1; i < cells.size(); ++i) line += "  " + right(cells[i], widths_[i]);
-      page.line(line.substr(0, line.find_last_not_of(' ') + 1));
-    }
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-  std::vector<std::size_t> widths_;
-};
 
 void print_tiers(Page& page, const MeasuredFabric& m) {
   page.heading("Switches");

@@ -27,15 +27,6 @@ models::Outdoors hottest_hour(const FacilitySpec& spec) {
 
 }  // namespace
 
-Watts power_of_switches(const topologies::Fabric& fabric) {
-  using topologies::VertexKind;
-  const topologies::FabricSpec& spec = fabric.spec();
-  return spec.leaf_switch.power * double(fabric.count(VertexKind::leaf)) +
-         spec.spine_switch.power * double(fabric.count(VertexKind::spine)) +
-         spec.core_switch.power * double(fabric.count(VertexKind::core)) +
-         spec.router_switch.power * double(fabric.count(VertexKind::router));
-}
-
 Watts RollUp::lost() const {
   Watts sum{};
   for (const GroupLoss& loss : losses) sum += loss.lost;

@@ -30,9 +30,6 @@
 ///     peak.site(), peak.pue();
 namespace trainyard::scenarios {
 
-/// What the switches of a fabric draw, whatever they carry.
-Watts power_of_switches(const topologies::Fabric& fabric);
-
 /// Of all units of one group of the power graph.
 struct GroupLoss {
   std::string group;

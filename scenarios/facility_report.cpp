@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "scenarios/power_meter.hpp"
 #include "sim/check.hpp"
 
 namespace trainyard::scenarios {

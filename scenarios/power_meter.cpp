@@ -2,6 +2,15 @@
 
 namespace trainyard::scenarios {
 
+Watts power_of_switches(const topologies::Fabric& fabric) {
+  using topologies::VertexKind;
+  const topologies::FabricSpec& spec = fabric.spec();
+  return spec.leaf_switch.power * double(fabric.count(VertexKind::leaf)) +
+         spec.spine_switch.power * double(fabric.count(VertexKind::spine)) +
+         spec.core_switch.power * double(fabric.count(VertexKind::core)) +
+         spec.router_switch.power * double(fabric.count(VertexKind::router));
+}
+
 PowerMeter::PowerMeter(const Scenario& scenario, World& world, Watts switches,
                        sim::Recorder& recorder)
     : scenario_(scenario),

@@ -22,6 +22,9 @@
 /// draw theirs.
 namespace trainyard::scenarios {
 
+/// What the switches of a fabric draw, whatever they carry.
+Watts power_of_switches(const topologies::Fabric& fabric);
+
 class PowerMeter {
  public:
   PowerMeter(const Scenario& scenario, World& world, Watts switches, sim::Recorder& recorder);

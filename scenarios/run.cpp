@@ -66,14 +66,6 @@ class Observer {
   std::vector<Step> steps_;
 };
 
-Watts switch_power(const topologies::Fabric& fabric) {
-  const topologies::FabricSpec& spec = fabric.spec();
-  return spec.leaf_switch.power * double(fabric.count(topologies::VertexKind::leaf)) +
-         spec.spine_switch.power * double(fabric.count(topologies::VertexKind::spine)) +
-         spec.core_switch.power * double(fabric.count(topologies::VertexKind::core)) +
-         spec.router_switch.power * double(fabric.count(topologies::VertexKind::router));
-}
-
 /// Of the servers of a job and what they share, every unit at its mean and at its reference pace.
 double unplanned_rate_per_s(const Scenario& scenario, std::int64_t servers, std::int64_t leaves) {
   if (!scenario.failures.enabled) return 0;
@@ -270,7 +262,7 @@ RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options)
   const std::uint64_t reused_before = stage.profiles_reused();
   World world(scenario, recorder, stage, options.ties);
   sim::Engine& engine = world.engine();
-  PowerMeter power(scenario, world, switch_power(*world.site().fabric), recorder);
+  PowerMeter power(scenario, world, power_of_switches(*world.site().fabric), recorder);
   std::optional<CostMeter> cost;
   if (scenario.economics) cost.emplace(scenario, world);
   const auto look_at_power = [&] {
