@@ -28,6 +28,7 @@ Json json_of(const RollUp& r) {
   out["pumps_W"] = r.pumps.value();
   out["chillers_W"] = r.chillers.value();
   out["coolers_W"] = r.coolers.value();
+  out["others_W"] = r.others.value();
   out["site_W"] = r.site().value();
   out["pue"] = r.pue();
   out["is_cooled"] = r.is_cooled;
@@ -78,6 +79,7 @@ std::string facility_json(const FacilityReport& r) {
                 {"alike", loss.alike},
                 {"dark_racks", loss.dark_racks},
                 {"dark_load_W", loss.dark_load.value()},
+                {"dark_loads", loss.dark_loads},
                 {"overloaded_nodes", loss.overloaded},
                 {"dark_racks_after_trips", loss.dark_after_trips},
                 {"worst", nullptr}};

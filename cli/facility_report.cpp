@@ -76,6 +76,7 @@ void print_power(Page& page, const FacilityReport& r) {
     row("chillers", idle.chillers, peak.chillers);
     row("coolers", idle.coolers, peak.coolers);
   }
+  row("other loads", idle.others, peak.others);
   row("in all", idle.site(), peak.site());
   table.add({"PUE", format("%.3f", idle.pue()), format("%.3f", peak.pue()), ""});
   table.print(page);
@@ -153,6 +154,8 @@ std::string text_of(const NodeLoss& loss) {
   text += loss.dark_racks > 0
               ? units(loss.dark_racks, "rack") + " dark (" + to_text(loss.dark_load) + ")"
               : "all racks fed";
+  for (std::size_t i = 0; i < loss.dark_loads.size(); ++i)
+    text += (i > 0 ? ", " : "; dark too: ") + loss.dark_loads[i];
   if (loss.worst) {
     text += "; " + loss.worst->node + " at " + format("%.0f %%", loss.worst->ratio * 100) +
             " of its rating, before " + format("%.0f %%", loss.worst->before * 100);

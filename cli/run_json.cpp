@@ -124,10 +124,16 @@ Json cost_json(const scenarios::RunCost& cost) {
   return out;
 }
 
+/// Null: something is asked of a part of which nothing runs.
+Json utilisation(double of_limit) {
+  return of_limit > 1e3 ? Json() : Json(of_limit);
+}
+
 Json facility_json(const scenarios::FacilityResult& f) {
   Json out = {{"it_J", f.it.value()},
               {"cooling_J", f.cooling.value()},
               {"losses_J", f.losses.value()},
+              {"others_J", f.others.value()},
               {"site_J", f.site.value()},
               {"fans_J", f.fans.value()},
               {"pumps_J", f.pumps.value()},
@@ -144,13 +150,21 @@ Json facility_json(const scenarios::FacilityResult& f) {
               {"hottest_gpu_C", f.hottest_gpu_C},
               {"racks_unfed", f.racks_unfed},
               {"racks_uncooled", f.racks_uncooled},
+              {"racks_shed", f.racks_shed},
               {"racks_limited", f.limits}};
+  Json kinds = Json::object();
+  for (const auto& [kind, lost] : f.losses_by_kind) kinds[kind] = lost.value();
+  out["losses_by_kind_J"] = std::move(kinds);
+  if (!f.worst.part.empty())
+    out["worst_limit"] = {{"at_s", to_seconds(f.worst.at - start_of_run)},
+                          {"limit", f.worst.part},
+                          {"utilisation", utilisation(f.worst.utilisation)}};
   if (f.hottest_hour)
     out["hottest_hour"] = {{"from_s", to_seconds(f.hottest_hour->from - start_of_run)},
                            {"dry_C", f.hottest_hour->dry_C},
                            {"wet_C", f.hottest_hour->wet_C},
                            {"limit", f.hottest_hour->part},
-                           {"utilisation", f.hottest_hour->utilisation}};
+                           {"utilisation", utilisation(f.hottest_hour->utilisation)}};
   return out;
 }
 

@@ -201,6 +201,14 @@ void add_cost(Page& page, const scenarios::RunCost& cost, std::int64_t gpus) {
   if (!cost.rent_or_own.empty()) page.bullet(Colour::dim, "-", cost.rent_or_own);
 }
 
+/// "cdu-3 at 87 %".
+std::string limit_text(const std::string& part, double utilisation) {
+  // Something that stands still can do nothing.
+  constexpr double nothing_left = 1e3;
+  return utilisation > nothing_left ? part + ", with nothing left that runs"
+                                    : part + " at " + percent(utilisation);
+}
+
 /// Power and cooling: where the energy went, what was short, what the plant did to racks.
 void add_facility(Page& page, const scenarios::FacilityResult& f) {
   page.heading("Power and cooling (" + to_text(f.site) + " of the site)");
@@ -212,7 +220,12 @@ void add_facility(Page& page, const scenarios::FacilityResult& f) {
   page.row("cooling", share(f.cooling),
            "chillers " + share(f.chillers) + ", pumps " + share(f.pumps) + ", fans " +
                share(f.fans) + ", towers and dry coolers " + share(f.coolers));
-  page.row("losses", share(f.losses), "of transformers, UPS, distribution and batteries");
+  std::string kinds;
+  for (const auto& [kind, lost] : f.losses_by_kind)
+    kinds += (kinds.empty() ? "" : ", ") + kind + ' ' + share(lost);
+  page.row("losses", share(f.losses), kinds.empty() ? "the scenario has no power graph" : kinds);
+  if (f.others > Joules(0))
+    page.row("other loads", share(f.others), "constant loads of the power graph");
   page.row("peak", to_text(f.peak), "of the site, at " + to_text(f.peak_at - start_of_run));
   if (f.hottest_gpu_C > 0)
     page.row("hottest GPU", short_number(f.hottest_gpu_C) + " C", "die, of those that train");
@@ -220,12 +233,16 @@ void add_facility(Page& page, const scenarios::FacilityResult& f) {
     page.row("hottest hour", short_number(f.hottest_hour->dry_C) + " C",
              "from " + to_text(f.hottest_hour->from - start_of_run) + ", wet bulb " +
                  short_number(f.hottest_hour->wet_C) + " C; nearest to its limit: " +
-                 f.hottest_hour->part + " at " + percent(f.hottest_hour->utilisation));
+                 limit_text(f.hottest_hour->part, f.hottest_hour->utilisation));
+  if (!f.worst.part.empty())
+    page.row("most asked for", limit_text(f.worst.part, f.worst.utilisation),
+             "of the cooling plant, at " + to_text(f.worst.at - start_of_run));
   const auto times = [&](std::int64_t n, const char* what) {
     if (n > 0) page.bullet(Colour::yellow, "!", plural(n, "time") + " a rack " + what);
   };
   times(f.racks_unfed, "lost its power");
   times(f.racks_uncooled, "was shut down because it was too hot");
+  times(f.racks_shed, "was powered down by operators");
   times(f.limits, "was capped, braked or suspended");
 }
 

@@ -14,11 +14,6 @@ using topologies::HostId;
 
 namespace {
 
-// Power supplies with active correction; what a rack takes beside active power.
-double reactive_share(double power_factor) {
-  return std::sqrt(1 / (power_factor * power_factor) - 1);
-}
-
 // Jobs are warned of one kind of loss once in so long.
 constexpr Duration warn_again = std::chrono::minutes(10);
 
@@ -114,35 +109,73 @@ Watts Facility::load_of(std::size_t r, const Share& share) {
   return (gpu * server.gpus + server.power_overhead) * double(share.servers);
 }
 
+void Facility::remember_nothing() {
+  is_forgetful_ = true;
+  if (power_) power_->tell_all_devices();
+}
+
+/// What racks draw now. Remembered only while all GPUs are at rest and at full speed: then it
+/// follows from what jobs do, and nobody needs to be told of a speed.
+const Facility::Scene& Facility::scene() {
+  constexpr std::size_t most_scenes = 32;
+  const bool may_keep = gpus_->is_at_rest() && !has_slow_jobs_ && !is_forgetful_;
+  if (!may_keep || scenes_epoch_ != gpus_->epoch() || scenes_.size() == most_scenes)
+    scenes_.clear();
+  for (const Scene& known : scenes_)
+    if (known.activities == gpus_->activities()) {
+      ++scenes_reused_;
+      return known;
+    }
+  Scene fresh = make_scene();
+  gpus_->forget_unused();
+  if (std::exchange(scenes_epoch_, gpus_->epoch()) != scenes_epoch_) scenes_.clear();
+  if (!may_keep || !gpus_->is_at_rest() || has_new_speeds_) return scene_ = std::move(fresh);
+  return scenes_.emplace_back(std::move(fresh));
+}
+
+Facility::Scene Facility::make_scene() {
+  Scene s{.activities = gpus_->activities(),
+          .powers = std::vector<Watts>(1 + jobs_.size()),
+          .heat = std::vector<Watts>(layout_.zones.size())};
+  const double reactive =
+      power_ ? models::reactive_share(scenario_.facility->power->racks.power_factor) : 0;
+  for (std::size_t r = 0; r < racks_.size(); ++r) {
+    const Rack& rack = racks_[r];
+    Watts sum{};
+    for (const Share& share : rack.shares) {
+      const Watts load = load_of(r, share);  // asks its group, whether it draws or not
+      if (!rack.is_on()) continue;
+      sum += load;
+      if (rack.is_fed) s.powers[share.consumer] += load;
+    }
+    if (power_) s.loads.push_back({rack.node, sum, VoltAmperes(sum.value() * reactive)});
+    if (cooling_ && rack.is_fed) s.heat[layout_.zone_of[r]] += sum;
+  }
+  return s;
+}
+
 /// All loads anew, to everybody who wants to know.
 void Facility::reload() {
   const bool is_new_place = !is_placed_;
-  if (is_new_place) place_servers();
-  powers_.assign(1 + jobs_.size(), Watts(0));
-  std::vector<models::PowerPlant::RackLoad> loads;
-  const double factor =
-      reactive_share(scenario_.facility->power ? scenario_.facility->power->racks.power_factor : 1);
-  for (std::size_t r = 0; r < racks_.size(); ++r) {
-    Rack& rack = racks_[r];
-    rack.load = Watts(0);
-    for (const Share& share : rack.shares) {
-      const Watts load = load_of(r, share);
-      rack.load += load;
-      if (rack.is_fed && !rack.is_shed) powers_[share.consumer] += load;
+  if (is_new_place) {
+    place_servers();
+    scenes_.clear();
+  }
+  const Scene& now = scene();
+  powers_ = now.powers;
+  if (power_) {
+    told_loads_ = now.loads;
+    for (const PlantLoad& load : loads_) {
+      Watts watts = load.constant;
+      for (const std::string& unit : load.units) watts += cooling_->power(unit);
+      told_loads_.push_back({load.node, watts, VoltAmperes(watts.value() * load.reactive_share)});
     }
-    if (power_) loads.push_back({rack.node, rack.load, VoltAmperes(rack.load.value() * factor)});
+    if (is_new_place) tell_limits();
   }
-  for (const PlantLoad& load : loads_) {
-    Watts watts = load.constant;
-    for (const std::string& unit : load.units) watts += cooling_->power(unit);
-    loads.push_back(
-        {load.node, watts, VoltAmperes(watts.value() * reactive_share(load.power_factor))});
-  }
-  gpus_->forget_unused();
-  if (is_new_place && power_) tell_limits();
-  if (cooling_) tell_heat();
+  const std::vector<Watts> heat = now.heat;  // what is told below may make another scene
+  if (cooling_) tell_heat(heat);
   tell_speeds();
-  if (power_) power_->set_rack_loads(loads);
+  if (power_) power_->set_rack_loads(told_loads_);
 }
 
 void Facility::tell_limits() {
@@ -168,10 +201,7 @@ void Facility::tell_limits() {
   }
 }
 
-void Facility::tell_heat() {
-  std::vector<Watts> drawn(layout_.zones.size());
-  for (std::size_t r = 0; r < racks_.size(); ++r)
-    if (racks_[r].is_fed && !racks_[r].is_shed) drawn[layout_.zone_of[r]] += racks_[r].load;
+void Facility::tell_heat(std::span<const Watts> drawn) {
   heat_->set(engine_.now(), drawn);
   flush_heat();
 }
@@ -213,8 +243,10 @@ void Facility::tell_speeds() {
 
 // --- what the plants tell ------------------------------------------------------------------------
 
+/// Racks, or GPUs, are not what they were.
 void Facility::touch() {
   is_dirty_ = true;
+  scenes_.clear();
   flush_.arm(Duration::zero());
 }
 
@@ -244,10 +276,13 @@ void Facility::look_at_gpus() {
 
 /// Cooling units live on what feeds them.
 void Facility::on_load_fed(models::PowerPlant::Node node, bool is_fed, sim::EventIndex cause) {
-  for (const PlantLoad& load : loads_)
-    if (load.node == node)
+  for (PlantLoad& load : loads_)
+    if (load.node == node) {
+      load.is_fed = is_fed;
       for (const std::string& unit : load.units) cooling_->set_fed(unit, is_fed, cause);
-  touch();
+    }
+  set_others();
+  is_dirty_ = true;
 }
 
 void Facility::on_cooled(std::size_t zone, bool is_cooled, sim::EventIndex cause) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/facility/cooling_plant.hpp"
@@ -37,6 +38,7 @@ struct FacilityResult {
   Joules it{};       // servers, and switches
   Joules cooling{};  // fans, pumps, chillers, coolers
   Joules losses{};   // of the power graph
+  Joules others{};   // constant loads beside racks
   Joules site{};     // all
   Joules fans{}, pumps{}, chillers{}, coolers{};
   Joules heat_stored{};        // in the mass of racks, not yet given to the cooling plant
@@ -60,6 +62,8 @@ struct FacilityResult {
     double utilisation = 0;  // asked of it over what it can do
   };
   std::optional<Hour> hottest_hour;
+  std::vector<std::pair<std::string, Joules>> losses_by_kind;  // of nodes; together `losses`
+  models::CoolingPlant::Limit worst;  // of the cooling plant, when most was asked for
 };
 
 class Facility {
@@ -79,6 +83,10 @@ class Facility {
   Watts overhead() const { return overhead_; }
   /// With the energy of switches, which are not on the power graph.
   FacilityResult result(Joules servers, Joules switches);
+
+  /// From now on what racks draw is computed anew at each change: slower, with the same results.
+  void remember_nothing();
+  std::size_t scenes_reused() const { return scenes_reused_; }
 
   models::PowerPlant* power() { return power_.get(); }
   const models::PlantFaults* faults() const { return faults_.get(); }
@@ -102,7 +110,16 @@ class Facility {
     double cap_W = 0;                      // of a GPU
     double ceiling = 1;
     bool is_suspended = false;
-    Watts load{};
+    /// Without feed it would draw, and does so again when it is fed.
+    bool is_on() const { return !is_shed && is_cooled; }
+  };
+  /// What all racks draw while every job does this and nothing limits a GPU: jobs that train and
+  /// save go back and forth between a few of these.
+  struct Scene {
+    std::vector<FacilityGpus::Activity> activities;  // of the pool and the jobs
+    std::vector<models::PowerPlant::RackLoad> loads = {};
+    std::vector<Watts> powers = {};  // as powers()
+    std::vector<Watts> heat = {};    // of each zone
   };
   struct Seen {
     models::JobState state = models::JobState::queued;
@@ -115,9 +132,11 @@ class Facility {
   bool look_at_jobs();
   void place_servers();
   void reload();
+  const Scene& scene();
+  Scene make_scene();
   Watts load_of(std::size_t rack, const Share& share);
   void tell_limits();
-  void tell_heat();
+  void tell_heat(std::span<const Watts> drawn);
   void flush_heat();
   void tell_speeds();
   void flush();
@@ -141,6 +160,7 @@ class Facility {
   void touch();
   void look_at_weather();
   void sum_overhead();
+  void set_others();
 
   sim::Engine& engine_;
   sim::Recorder& recorder_;
@@ -154,17 +174,23 @@ class Facility {
   std::unique_ptr<models::PlantFaults> faults_;
   std::optional<HeatBuffer> heat_;
   std::vector<std::string> cooling_units_;
-  std::size_t nodes_ = 0;  // of the power graph
   std::vector<Rack> racks_;
   std::map<models::PowerPlant::Node, std::size_t> rack_of_node_;
   /// Something else than a rack on the power graph.
   struct PlantLoad {
     models::PowerPlant::Node node;
     Watts constant{};
-    double power_factor = 1;
-    std::vector<std::string> units;  // of the cooling plant
+    double reactive_share = 0;
+    bool is_fed = true;
+    std::vector<std::string> units = {};  // of the cooling plant
   };
   std::vector<PlantLoad> loads_;
+  std::vector<models::PowerPlant::RackLoad> told_loads_;
+  std::vector<Scene> scenes_;
+  std::uint64_t scenes_epoch_ = 0;  // of the GPUs
+  std::size_t scenes_reused_ = 0;
+  bool is_forgetful_ = false;
+  Scene scene_;  // one that must not be kept
   struct ZoneState {
     bool is_cooled = true;  // says the cooling plant
     bool is_off = false;    // its GPUs turned themselves off
@@ -178,8 +204,9 @@ class Facility {
   std::map<const models::FailureClass*, Time> warned_;
   std::vector<std::size_t> lost_, hot_, back_, cool_;  // racks, until the flush of this instant
   sim::EventIndex lost_cause_{}, hot_cause_{}, shed_cause_{}, speed_cause_{}, suspend_cause_{};
-  std::int64_t seen_hour_ = -1;
-  Watts overhead_{};
+  Time seen_hour_ends_{};
+  Watts overhead_{}, others_{};
+  Time others_since_{};
   FacilityResult counted_;
   sim::Timer flush_, heat_timer_;
 };

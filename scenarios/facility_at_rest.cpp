@@ -89,14 +89,14 @@ std::int64_t PlantAtRest::servers_of(std::size_t rack) const {
   return std::min(layout_.servers_per_rack, scenario_.cluster.servers - before);
 }
 
-void PlantAtRest::load(Watts gpu) {
+void PlantAtRest::load(Watts gpu, const std::map<std::string, Watts>& units) {
   if (!power_) return;
-  const double factor = scenario_.facility->power->racks.power_factor;
-  const double reactive = std::sqrt(1 / (factor * factor) - 1);
+  const double reactive = models::reactive_share(scenario_.facility->power->racks.power_factor);
   for (std::size_t r = 0; r < layout_.racks; ++r) {
     const Watts active = server(gpu) * double(servers_of(r));
     power_->set_load(graph_.racks[r], active, VoltAmperes(active.value() * reactive));
   }
+  power_->set_loads(*scenario_.facility->power, units);
   power_->solve();
 }
 
@@ -151,6 +151,13 @@ void PlantAtRest::cool(RollUp& result, Watts gpu) const {
   result.pumps = mean(&models::CoolingPlant::Energy::pumps);
   result.chillers = mean(&models::CoolingPlant::Energy::chillers);
   result.coolers = mean(&models::CoolingPlant::Energy::coolers);
+  if (facility.power) {
+    const std::vector<std::string> parts = plant_parts(scenario_);
+    for (const auto& [name, load] : facility.power->loads)
+      for (const std::string& units : load.units)
+        for (const std::string& unit : cooling_units_named(units, parts))
+          result.units[name] += plant.power(unit);
+  }
   result.limit = plant.limit();
   for (const auto& [name, loop] : spec.loops)
     if (plant.is_short(name)) result.short_loops.push_back(name);
@@ -170,8 +177,12 @@ RollUp PlantAtRest::roll_up(Watts gpu) {
   result.servers = scenario_.cluster.server.power_overhead * servers;
   result.switches = switches_;
   if (outdoors_) cool(result, gpu);
-  load(gpu);
-  if (power_) add_losses(result);
+  load(gpu, result.units);
+  if (power_) {
+    add_losses(result);
+    for (const auto& [name, other] : scenario_.facility->power->loads)
+      result.others += other.constant;
+  }
   return result;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,8 @@
 ///     losses    of each node of the power graph at that load
 ///     cooling   the cooling plant with that heat, in the weather of the hottest hour of the year
 ///               from the start of the run, until it has come to rest; then a mean of six hours
-///     site      racks + switches + losses + cooling;   PUE = site / (racks + switches)
+///     others    constant loads of the power graph
+///     site      racks + switches + losses + cooling + others;   PUE = site / (racks + switches)
 ///
 /// Batteries are full, nothing is broken. Switches are outside of the power graph.
 ///
@@ -43,6 +45,8 @@ struct RollUp {
   Watts gpus{}, servers{}, switches{};  // servers: without their GPUs
   std::vector<GroupLoss> losses = {};   // from the sources to the racks; groups that lose something
   Watts fans{}, pumps{}, chillers{}, coolers{};
+  Watts others{};                           // constant loads beside racks
+  std::map<std::string, Watts> units = {};  // through each load of the graph: cooling units
   // Of the cooling plant:
   bool is_cooled = true;                      // no rack too hot to run
   models::CoolingPlant::Limit limit = {};     // what is nearest to its limit
@@ -52,7 +56,7 @@ struct RollUp {
   Watts it() const { return gpus + servers + switches; }
   Watts lost() const;
   Watts cooling() const { return fans + pumps + chillers + coolers; }
-  Watts site() const { return it() + lost() + cooling(); }
+  Watts site() const { return it() + lost() + cooling() + others; }
   double pue() const { return site() / it(); }
 };
 
@@ -73,8 +77,8 @@ class PlantAtRest {
   const std::optional<models::Outdoors>& outdoors() const { return outdoors_; }
 
   RollUp roll_up(Watts gpu);
-  /// Only the power graph.
-  void load(Watts gpu);
+  /// Only the power graph; `units`: what cooling units draw through each of its loads.
+  void load(Watts gpu, const std::map<std::string, Watts>& units);
   /// As it was loaded last; null: the scenario has no power graph.
   models::SteadyPower* power() { return power_.get(); }
   /// Group and kind of a node; circuits of racks are group "rack feed a", racks are "racks".

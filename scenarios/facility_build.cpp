@@ -73,7 +73,6 @@ void Facility::build_power(const Scenario& scenario) {
     racks_[r].node = plan.racks[r];
     rack_of_node_.emplace(plan.racks[r], r);
   }
-  nodes_ = plan.nodes.size();
   const auto rack_of = [this](PowerPlant::Node node) { return rack_of_node_.at(node); };
   power_ = std::make_unique<PowerPlant>(
       engine_, recorder_, plan.nodes, scenario.facility->policy,
@@ -96,11 +95,14 @@ void Facility::build_power(const Scenario& scenario) {
   const std::vector<std::string> parts = plant_parts(scenario);
   for (const auto& [name, node] : plan.loads) {
     const models::PowerLoadSpec& spec = scenario.facility->power->loads.at(name);
-    PlantLoad load{node, spec.constant, spec.power_factor, {}};
+    PlantLoad load{.node = node,
+                   .constant = spec.constant,
+                   .reactive_share = models::reactive_share(spec.power_factor)};
     for (const std::string& units : spec.units)
       for (const std::string& part : cooling_units_named(units, parts)) load.units.push_back(part);
     loads_.push_back(std::move(load));
   }
+  set_others();
   for (const auto& [node, utility] : plan.utilities) power_->follow(node, utility);
 }
 
@@ -127,24 +129,30 @@ void Facility::build_cooling(const Scenario& scenario) {
                 on_warning(std::move(racks), window, no_cooling_, cause);
               },
           .on_leak = {},
-          .on_power = [this](Watts, auto) { touch(); }},
+          .on_power = [this](Watts, auto) { is_dirty_ = true; }},
       scenario.facility->weather);
 }
 
 void Facility::sum_overhead() {
-  Watts sum{};
-  if (power_)
-    for (PowerPlant::Node n = 0; n < nodes_; ++n) sum += Watts(power_->flow(n).loss_W);
-  if (cooling_) sum += cooling_->power();
-  overhead_ = sum;
+  overhead_ = others_;
+  if (power_) overhead_ += power_->losses();
+  if (cooling_) overhead_ += cooling_->power();
+}
+
+/// Before what constant loads draw changes, and after.
+void Facility::set_others() {
+  counted_.others += Joules(others_.value() * to_seconds(engine_.now() - others_since_));
+  others_since_ = engine_.now();
+  others_ = Watts(0);
+  for (const PlantLoad& load : loads_)
+    if (load.is_fed) others_ += load.constant;
 }
 
 /// Once an hour, when the weather changes: what is nearest to its limit.
 void Facility::look_at_weather() {
   if (!cooling_) return;
-  const std::int64_t hour = engine_.now().time_since_epoch() / std::chrono::hours(1);
-  if (hour == seen_hour_) return;
-  seen_hour_ = hour;
+  if (engine_.now() < seen_hour_ends_) return;
+  seen_hour_ends_ = models::Weather::next_change(engine_.now());
   const models::Outdoors& out = cooling_->outdoors();
   counted_.hottest_gpu_C = std::max(counted_.hottest_gpu_C, gpus_->hottest());
   if (counted_.hottest_hour && counted_.hottest_hour->dry_C >= out.dry) return;
@@ -153,11 +161,15 @@ void Facility::look_at_weather() {
 }
 
 FacilityResult Facility::result(Joules servers, Joules switches) {
+  set_others();
   FacilityResult r = counted_;
   r.it = servers + switches;
   if (power_) {
     const PowerPlant::Energy e = power_->energy();
     r.losses = e.losses + e.battery_lost;
+    for (const auto& [kind, lost] : power_->losses_by_kind())
+      r.losses_by_kind.emplace_back(name_of(kind), lost);
+    if (e.battery_lost > Joules(0)) r.losses_by_kind.emplace_back("battery", e.battery_lost);
     if (e.from_sources > Joules(0))
       r.power_imbalance = std::abs(e.imbalance().value()) / e.from_sources.value();
   }
@@ -173,10 +185,11 @@ FacilityResult Facility::result(Joules servers, Joules switches) {
     const models::HeatBalance heat = cooling_->balance();
     if (heat.given > Joules(0))
       r.heat_imbalance = std::abs(heat.residual.value()) / heat.given.value();
+    r.worst = cooling_->worst();
     r.water_m3 = e.make_up_kg / 1000;
     if (servers > Joules(0)) r.wue = e.make_up_kg / (servers.value() / 3.6e6);
   }
-  r.site = r.it + r.cooling + r.losses;
+  r.site = r.it + r.cooling + r.losses + r.others;
   if (r.it > Joules(0)) r.pue = r.site / r.it;
   return r;
 }

@@ -34,6 +34,7 @@ FacilityGpus::FacilityGpus(sim::Engine& engine, sim::Recorder& recorder,
       on_change_(std::move(on_change)),
       zones_(std::max<std::size_t>(1, layout.zones.size())),
       steps_(jobs + 1),
+      step_(jobs + 1),
       wake_(engine, sim::Phase::observation, [this] { step(); }) {
   for (std::size_t z = 0; z < zones_.size(); ++z) {
     zones_[z].inlet_C = layout.idle_C;
@@ -86,6 +87,7 @@ void FacilityGpus::set_condition(std::size_t zone, double inlet_C, double flow,
   z.inlet_C = inlet_C;
   z.flow = flow;
   z.cause = cause;
+  ++epoch_;
   bool is_off = false;
   for (auto& [key, group] : groups_) {
     if (key.zone != zone) continue;
@@ -110,15 +112,26 @@ void FacilityGpus::set_step(std::size_t job, const models::StepProfile* profile,
       models::activities_of(profile->power, power_, {.gpus = gpus, .servers = servers}));
   a.activity = load.activity;
   a.weight = load.weight;
+  ++step_[job];
+  // Groups at rest are looked at when somebody asks.
+  if (lumps_ == 0) return;
   for (auto& [key, group] : groups_)
-    if (key.job == job) refresh(key, group, false);
+    if (key.job == job) catch_up(key, group);
   arm();
+}
+
+void FacilityGpus::catch_up(const Key& key, Group& group) {
+  if (group.seen == step_[key.job]) return;
+  refresh(key, group, false);
 }
 
 const FacilityGpus::Group& FacilityGpus::group(const Key& key) {
   const auto [at, is_new] = groups_.try_emplace(key);
   if (is_new) {
     refresh(key, at->second, true);
+    arm();
+  } else if (at->second.seen != step_[key.job]) {
+    catch_up(key, at->second);
     arm();
   }
   at->second.is_used = true;
@@ -127,21 +140,39 @@ const FacilityGpus::Group& FacilityGpus::group(const Key& key) {
 
 void FacilityGpus::forget_unused() {
   for (auto at = groups_.begin(); at != groups_.end();)
-    at = std::exchange(at->second.is_used, false) ? std::next(at) : groups_.erase(at);
+    if (std::exchange(at->second.is_used, false)) {
+      ++at;
+    } else {
+      if (at->second.lump) --lumps_;
+      at = groups_.erase(at);
+    }
   arm();
 }
 
-double FacilityGpus::hottest() const {
+double FacilityGpus::hottest() {
   double hottest_C = 0;
-  for (const auto& [key, group] : groups_)
-    if (key.job > 0) hottest_C = std::max(hottest_C, group.point.temperature);
+  for (auto& [key, group] : groups_) {
+    if (key.job == 0) continue;
+    catch_up(key, group);
+    hottest_C = std::max(hottest_C, group.point.temperature);
+  }
+  arm();
   return hottest_C;
+}
+
+models::OperatingPoint FacilityGpus::point_of(const models::GpuLoad& load) {
+  constexpr std::size_t most_points = 64;
+  for (const auto& [known, point] : known_points_)
+    if (known == load) return point;
+  if (known_points_.size() == most_points) known_points_.clear();
+  return known_points_.emplace_back(load, power_.operating_point(load)).second;
 }
 
 void FacilityGpus::refresh(const Key& key, Group& group, bool is_new) {
   const models::GpuLoad load = load_of(key);
   const Time now = engine_.now();
   const models::GpuLoad before = group.load;
+  group.seen = step_[key.job];
   if (!is_new && load == before) return;
   group.load = load;
   models::GpuLoad other = load;
@@ -151,9 +182,9 @@ void FacilityGpus::refresh(const Key& key, Group& group, bool is_new) {
   // Without flow nothing comes to rest: what idles is as warm as it was.
   if (flows || is_new) {
     if (!flows) other.resistance = resistance_at(layout_.cooler, 1.0);
-    group.waiting = power_.operating_point(other).power;
+    group.waiting = point_of(other).power;
     other.activity = 0;
-    group.idle = power_.operating_point(other).power;
+    group.idle = point_of(other).power;
   }
   if (group.lump) {
     group.lump->advance(now);
@@ -161,7 +192,7 @@ void FacilityGpus::refresh(const Key& key, Group& group, bool is_new) {
     tell(key, group, group.lump->point());
     return;
   }
-  const models::OperatingPoint rest = power_.operating_point(load);
+  const models::OperatingPoint rest = point_of(load);
   if (is_quiet(rest) && (is_new || is_quiet(group.point))) {
     tell(key, group, rest);
     return;
@@ -175,6 +206,8 @@ void FacilityGpus::refresh(const Key& key, Group& group, bool is_new) {
   }
   if (!std::isfinite(from.resistance)) from.resistance = resistance_at(layout_.cooler, 1.0);
   group.lump.emplace(layout_.gpu, layout_.cooler.capacity, 1.0, from, now);
+  ++lumps_;
+  ++epoch_;
   if (is_new)
     for (const auto& [k, sibling] : groups_)
       if (k.zone == key.zone && k.job == key.job && &sibling != &group && sibling.lump) {
@@ -212,6 +245,7 @@ void FacilityGpus::tell(const Key& key, Group& group, const models::OperatingPoi
 
 void FacilityGpus::step() {
   const Time now = engine_.now();
+  ++epoch_;
   for (auto& [key, group] : groups_) {
     if (!group.lump) continue;
     group.lump->advance(now);
@@ -219,7 +253,8 @@ void FacilityGpus::step() {
     const bool trains = key.job == 0 || steps_[key.job].mode == Mode::training;
     if (is_at_rest && trains) {
       group.lump.reset();
-      tell(key, group, power_.operating_point(group.load));
+      --lumps_;
+      tell(key, group, point_of(group.load));
     } else {
       tell(key, group, group.lump->point());
     }

@@ -43,6 +43,7 @@ class FacilityGpus {
     models::GpuLoad load = {};
     sim::EventIndex event = {};  // in the log: of its last change of clock
     bool is_used = false;
+    std::uint64_t seen = 0;  // the step of its job that it was computed for
   };
 
   /// `on_change`: some group draws or runs otherwise; in a timer's event, or inside a call.
@@ -52,6 +53,15 @@ class FacilityGpus {
   void set_condition(std::size_t zone, double inlet_C, double flow, sim::EventIndex cause);
   /// What the GPUs of a job do at present.
   enum class Mode { training, waiting, idle };
+  struct Activity {
+    const models::StepProfile* profile = nullptr;  // only for telling that it is another one
+    double activity = 1, weight = 1;
+    Mode mode = Mode::training;
+    bool operator==(const Activity& other) const {
+      return activity == other.activity && weight == other.weight && mode == other.mode &&
+             (profile == nullptr) == (other.profile == nullptr);
+    }
+  };
   void set_mode(std::size_t job, Mode mode);
   /// What the GPUs of a job do over its step; null: it has none yet.
   void set_step(std::size_t job, const models::StepProfile* profile, double gpus, Watts servers);
@@ -64,7 +74,13 @@ class FacilityGpus {
   bool is_off(std::size_t zone) const { return zones_[zone].is_off; }
   /// In the log: the last change of the conditions of a zone.
   sim::EventIndex cause(std::size_t zone) const { return zones_[zone].cause; }
-  double hottest() const;  // die of any group that trains, degrees Celsius
+  double hottest();  // die of any group that trains, degrees Celsius
+  /// Of the pool (no job), then of the jobs.
+  const std::vector<Activity>& activities() const { return steps_; }
+  /// No group is on its way: what they draw follows from conditions and activities.
+  bool is_at_rest() const { return lumps_ == 0; }
+  /// Changes whenever something else than an activity did.
+  std::uint64_t epoch() const { return epoch_; }
 
  private:
   struct Zone {
@@ -73,14 +89,11 @@ class FacilityGpus {
     bool is_off = false;
     sim::SubjectId subject = {};
   };
-  struct Activity {
-    const models::StepProfile* profile = nullptr;
-    double activity = 1, weight = 1;
-    Mode mode = Mode::training;
-  };
   models::GpuLoad load_of(const Key& key) const;  // while the job trains
   models::GpuLoad present_load(const Key& key) const;
   void refresh(const Key& key, Group& group, bool is_new);
+  void catch_up(const Key& key, Group& group);
+  models::OperatingPoint point_of(const models::GpuLoad& load);
   void tell(const Key& key, Group& group, const models::OperatingPoint& point);
   void step();
   void arm();
@@ -94,7 +107,12 @@ class FacilityGpus {
   std::function<void()> on_change_;
   std::vector<Zone> zones_;
   std::vector<Activity> steps_;
+  std::vector<std::uint64_t> step_;  // of each job: counts set_step()
   std::map<Key, Group> groups_;
+  std::size_t lumps_ = 0;
+  std::uint64_t epoch_ = 0;
+  /// Zones are many and alike, and loads come back.
+  std::vector<std::pair<models::GpuLoad, models::OperatingPoint>> known_points_;
   sim::EventIndex cause_{};
   sim::Timer wake_;
 };

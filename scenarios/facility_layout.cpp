@@ -129,6 +129,11 @@ FacilityLayout::FacilityLayout(const Scenario& scenario) {
 
 namespace {
 
+/// Somebody may want to see what too few machines do.
+bool is_a_warning(const Problem& problem) {
+  return problem.path.ends_with(".design_heat");
+}
+
 class FacilityChecks {
  public:
   explicit FacilityChecks(const Scenario& scenario)
@@ -142,6 +147,11 @@ class FacilityChecks {
     }
     if (spec_.power) under("facility.power", models::check_power(*spec_.power));
     if (spec_.cooling) cooling_fits();
+    if (problems_.empty() && spec_.cooling) {
+      Problems found = models::check_cooling(*spec_.cooling, FacilityLayout(scenario_).cooled);
+      std::erase_if(found, is_a_warning);
+      under("facility.cooling", found);
+    }
     if (problems_.empty()) faults_fit();
     if (problems_.empty() && spec_.power) loads_fit();
     return problems_;
@@ -231,6 +241,17 @@ class FacilityChecks {
 };
 
 }  // namespace
+
+std::vector<std::string> cooling_warnings(const Scenario& scenario) {
+  std::vector<std::string> warnings;
+  if (!scenario.facility || !scenario.facility->cooling) return warnings;
+  for (const Problem& p :
+       models::check_cooling(*scenario.facility->cooling, FacilityLayout(scenario).cooled))
+    if (is_a_warning(p))
+      warnings.push_back("facility.cooling." + p.path + ": " + p.what +
+                         ", would be right: " + p.right);
+  return warnings;
+}
 
 Problems check_facility(const Scenario& scenario) {
   if (!scenario.facility) return {};

@@ -48,6 +48,10 @@ std::vector<std::string> plant_parts(const Scenario& scenario);
 std::vector<std::string> cooling_units_named(const std::string& name,
                                              const std::vector<std::string>& parts);
 
+/// What is no mistake of a checked scenario, but hardly meant: loops laid out for more heat than
+/// their machines remove.
+std::vector<std::string> cooling_warnings(const Scenario& scenario);
+
 /// Whether the plant fits the cluster. Paths are those of the scenario.
 Problems check_facility(const Scenario& scenario);
 

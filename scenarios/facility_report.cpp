@@ -77,6 +77,8 @@ NodeLoss loss_of(PlantAtRest& plant, std::size_t node) {
   NodeLoss out{.node = power.layout().nodes[node].name, .group = plant.group(node)};
   out.dark_racks = out.dark_after_trips = loss.dark.size();
   out.dark_load = loss.dark_load;
+  for (const std::size_t load : loss.dark_loads)
+    out.dark_loads.push_back(power.layout().nodes[load].name);
   std::vector<std::size_t> gone{node};
   for (const models::Survivor& s : loss.survivors) {
     if (s.ratio > 1 + rounding) ++out.overloaded;
@@ -87,7 +89,8 @@ NodeLoss loss_of(PlantAtRest& plant, std::size_t node) {
   return out;
 }
 
-/// Of each node but racks and their circuits; those of one group that do the same are one entry.
+/// Of each node but racks with their circuits and other loads; those of one group that do the same
+/// are one entry.
 std::vector<NodeLoss> losses_of(PlantAtRest& plant) {
   SteadyPower& power = *plant.power();
   const models::PowerLayout& graph = power.layout();
@@ -96,13 +99,16 @@ std::vector<NodeLoss> losses_of(PlantAtRest& plant) {
     is_passed[rack] = true;
     for (const std::size_t circuit : power.feeds(rack)) is_passed[circuit] = true;
   }
+  for (const auto& [name, load] : graph.loads) is_passed[load] = true;
   std::vector<NodeLoss> losses;
-  std::map<std::tuple<std::string, std::size_t, std::size_t, long, long>, std::size_t> place;
+  std::map<std::tuple<std::string, std::size_t, std::size_t, std::vector<std::string>, long, long>,
+           std::size_t>
+      place;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     if (is_passed[n]) continue;
     NodeLoss loss = loss_of(plant, n);
     const auto key = std::tuple(
-        loss.group, loss.dark_racks, loss.dark_after_trips,
+        loss.group, loss.dark_racks, loss.dark_after_trips, loss.dark_loads,
         std::lround(loss.worst ? loss.worst->ratio * 1000 : 0),
         std::lround(loss.worst && loss.worst->trips ? to_seconds(*loss.worst->trips) : -1));
     const auto [at, is_new] = place.emplace(key, losses.size());
@@ -114,7 +120,7 @@ std::vector<NodeLoss> losses_of(PlantAtRest& plant) {
   power.solve();
   std::stable_sort(losses.begin(), losses.end(), [](const NodeLoss& a, const NodeLoss& b) {
     const auto rank = [](const NodeLoss& l) {
-      return std::tuple(l.dark_after_trips, l.dark_racks, l.overloaded,
+      return std::tuple(l.dark_after_trips, l.dark_racks, l.dark_loads.size(), l.overloaded,
                         l.worst ? l.worst->ratio : 0.0);
     };
     return rank(a) > rank(b);
@@ -168,11 +174,17 @@ bool has_limits(const models::SwingLimitsSpec& s) {
 }  // namespace
 
 std::vector<std::string> facility_warnings(const Scenario& scenario) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = cooling_warnings(scenario);
   if (!scenario.facility) return warnings;
   if (scenario.facility->power) {
     PlantAtRest plant(scenario);
-    plant.load(plant.peak_gpu());
+    const auto& loads = scenario.facility->power->loads;
+    const bool has_units = std::any_of(loads.begin(), loads.end(),
+                                       [](const auto& load) { return !load.second.units.empty(); });
+    if (has_units)
+      plant.roll_up(plant.peak_gpu());  // what cooling units draw
+    else
+      plant.load(plant.peak_gpu(), {});
     const models::PowerLayout& graph = plant.power()->layout();
     std::vector<std::string> texts;
     for (const Finding& f : violations_of(scenario, plant))

@@ -48,11 +48,14 @@ struct NodeLoss {
   int alike = 1;  // units of the group whose loss does the same
   std::size_t dark_racks = 0;
   Watts dark_load{};
-  std::optional<LoadAfterLoss> worst = {};  // that carries more than before
-  std::size_t overloaded = 0;               // nodes above their rating
+  std::vector<std::string> dark_loads = {};  // beside racks: cooling units that stop
+  std::optional<LoadAfterLoss> worst = {};   // that carries more than before
+  std::size_t overloaded = 0;                // nodes above their rating
   /// Racks dark in the end if every breaker that trips has tripped.
   std::size_t dark_after_trips = 0;
-  bool is_harmless() const { return dark_racks == 0 && overloaded == 0 && dark_after_trips == 0; }
+  bool is_harmless() const {
+    return dark_racks == 0 && dark_loads.empty() && overloaded == 0 && dark_after_trips == 0;
+  }
 };
 
 struct FacilityReport {

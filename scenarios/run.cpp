@@ -10,6 +10,7 @@
 #include "analysis/run_writer.hpp"
 #include "models/compute/kernels.hpp"
 #include "scenarios/check.hpp"
+#include "scenarios/plant_record.hpp"
 #include "scenarios/power_meter.hpp"
 #include "scenarios/run_tables.hpp"
 #include "scenarios/world.hpp"
@@ -263,10 +264,13 @@ RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options)
   World world(scenario, recorder, stage, options.ties);
   sim::Engine& engine = world.engine();
   PowerMeter power(scenario, world, power_of_switches(*world.site().fabric), recorder);
+  std::optional<PlantRecord> plant;
+  if (writer && world.facility()) plant.emplace(scenario, *world.facility(), recorder);
   std::optional<CostMeter> cost;
   if (scenario.economics) cost.emplace(scenario, world);
   const auto look_at_power = [&] {
     if (world.facility()) world.facility()->observe();
+    if (plant) plant->observe(engine.now());
     power.observe(engine.now());
     if (cost) cost->observe(engine.now(), power);
   };
@@ -355,10 +359,13 @@ RunResult run(const Scenario& scenario, Stage& stage, const RunOptions& options)
   add_no_effect(scenario, world, result);
 
   if (writer) {
+    std::vector<analysis::Table> tables = run_tables(world, result);
+    if (plant)
+      for (analysis::Table& table : plant->tables()) tables.push_back(std::move(table));
     writer->close({.state = file_state(result.state),
                    .simulated = engine.now() - start_of_run,
                    .failure = result.failure,
-                   .tables = run_tables(world, result),
+                   .tables = std::move(tables),
                    .summary = run_summary(result),
                    .attributes = {}});
     result.run_file = *options.run_file;

@@ -9,6 +9,7 @@
 #include "models/network/fluid_network.hpp"
 #include "models/storage/data_feed.hpp"
 #include "models/storage/store.hpp"
+#include "scenarios/markdown.hpp"
 #include "sim/engine.hpp"
 #include "sim/time.hpp"
 
@@ -93,12 +94,6 @@ bool has_later_row(const PublishedTable& table, const TableRow& row, const std::
 BytesPerSecond rate_of(const Result& r) {
   return BytesPerSecond(r.utilisation * r.accelerators * r.workload.batch *
                         r.workload.record_bytes / r.workload.compute_s);
-}
-
-std::string one_digit(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", value);
-  return text.data();
 }
 
 std::string size_class(double accelerators) {

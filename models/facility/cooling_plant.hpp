@@ -118,6 +118,8 @@ class CoolingPlant {
   Energy energy();
   /// Of the thermal network, with negative sources for what chillers take at a constant rate.
   HeatBalance balance();
+  /// How often anything was looked at: at its own events, each hour, at changes of heat.
+  std::size_t steps() const { return steps_; }
   /// Of stems that run alike: what the plant costs.
   std::size_t branches() const;
   const ThermalModes& modes() const { return network_.modes(); }
@@ -233,6 +235,7 @@ class CoolingPlant {
   std::vector<std::size_t> locked_;  // first locked out first
 
   bool is_updating_ = false, is_dirty_ = false;
+  std::size_t steps_ = 0;
   Time integrated_to_;
   Energy energy_;
   double cdu_pumps_W_ = 0;

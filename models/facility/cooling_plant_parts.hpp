@@ -60,6 +60,7 @@ struct CoolingParts {
     Cause trigger{};  // what stopped it
     Cause event{};    // its last change
     std::optional<Time> reset_at = {};
+    bool is_reset = false;  // by hand, and did not run since: the group leaves it alone
   };
   /// The next temperatures of a node that matter to anybody.
   struct Band {

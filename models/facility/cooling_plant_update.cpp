@@ -122,6 +122,7 @@ void CoolingPlant::update() {
 }
 
 void CoolingPlant::step(Time now) {
+  ++steps_;
   integrate(now);
   // Whatever it was that arrived: each temperature is compared with its limits below.
   network_.take_arrivals();
@@ -210,6 +211,7 @@ void CoolingPlant::see(Unit& u, Time) {
   u.failed_starts = u.machine.failed_starts();
   const State state = u.machine.state();
   if (state == u.seen) return;
+  if (state == State::locked || state == State::running) u.is_reset = false;
   const auto runs = [](State s) { return s == State::running || s == State::ramping; };
   if (state == State::locked) {
     u.event = record("cooling unit locked out", u.subject, sim::Phase::failure, u.trigger);
@@ -242,6 +244,7 @@ void CoolingPlant::lock_groups(Time now) {
       Unit& u = units_[i];
       const State state = u.machine.state();
       if (state == State::running || state == State::locked || state == State::failed) continue;
+      if (u.is_reset) continue;
       u.machine.lock(now);
       u.trigger = last;
       see(u, now);
@@ -263,6 +266,7 @@ void CoolingPlant::run_crew(Time now) {
     if (u.reset_at && *u.reset_at <= now) {
       u.reset_at.reset();
       u.machine.reset(now);
+      u.is_reset = true;
       u.event = u.trigger =
           record("cooling unit reset by hand", u.subject, sim::Phase::decision, u.event);
       u.failed_starts = u.machine.failed_starts();

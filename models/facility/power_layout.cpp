@@ -224,6 +224,10 @@ class Layout {
 
 }  // namespace
 
+double reactive_share(double power_factor) {
+  return std::sqrt(1 / (power_factor * power_factor) - 1);
+}
+
 PowerLayout lay_out_power(const PowerSpec& spec, int racks) {
   check(racks >= 0, "a cluster has racks");
   return Layout(spec, racks).make();

@@ -38,6 +38,9 @@ struct PowerLayout {
   std::map<std::string, std::size_t> loads = {};      // beside racks: nodes[loads.at("pumps")]
 };
 
+/// Reactive over active power.
+double reactive_share(double power_factor);
+
 /// Unknown names, loops, units that nothing feeds, single-phase circuits that fit no pair of lines,
 /// feeds of one node whose voltages differ. Paths are relative to the spec: "nodes.pdu.fed_by".
 Problems check_power(const PowerSpec& spec);

@@ -170,6 +170,12 @@ PowerPlant::Energy PowerPlant::energy() const {
   return sum;
 }
 
+Watts PowerPlant::losses() const {
+  double sum_W = 0;
+  for (const double lost_W : paths_.totals().losses_W) sum_W += lost_W;
+  return Watts(sum_W);
+}
+
 std::map<PlantKind, Joules> PowerPlant::losses_by_kind() const {
   const double dt_s = to_seconds(engine_.now() - integrated_to_);
   std::map<PlantKind, Joules> lost;

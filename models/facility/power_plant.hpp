@@ -116,6 +116,8 @@ class PowerPlant {
   Energy energy() const;
   /// Changes of the load so far of which no device was told.
   std::size_t quiet_changes() const { return quiet_changes_; }
+  /// Lost at present in all nodes.
+  Watts losses() const;
   /// Lost so far by kind of node; together Energy::losses.
   std::map<PlantKind, Joules> losses_by_kind() const;
 

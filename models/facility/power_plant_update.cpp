@@ -254,7 +254,7 @@ void PowerPlant::update() {
     if (tell_paths()) is_dirty_ = true;
     if (is_dirty_) continue;
     watch_overloads();
-    warn();
+    if (!is_dirty_) warn();  // of what is left of the instant's changes
   }
   is_updating_ = false;
   arm();

@@ -9,7 +9,7 @@ namespace trainyard::models {
 namespace {
 
 VoltAmperes reactive_of(Watts active, double power_factor) {
-  return VoltAmperes(active.value() * std::sqrt(1 / (power_factor * power_factor) - 1));
+  return VoltAmperes(active.value() * reactive_share(power_factor));
 }
 
 }  // namespace

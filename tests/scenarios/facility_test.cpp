@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <functional>
 
 #include "models/facility/gpu_power.hpp"
 #include "models/facility/step_power.hpp"
@@ -25,7 +26,9 @@ ReadResult read_plant(std::vector<std::string> overrides) {
 
 /// A run that keeps its log.
 struct Log {
-  explicit Log(const Scenario& scenario) : stage(scenario), world(scenario, recorder, stage) {
+  explicit Log(const Scenario& scenario, const std::function<void(World&)>& begin = {})
+      : stage(scenario), world(scenario, recorder, stage) {
+    if (begin) begin(world);
     PowerMeter meter(scenario, world, Watts(0), recorder);
     const Time end = add(start_of_run, scenario.duration);
     for (;;) {
@@ -74,6 +77,17 @@ std::string script(const std::string& entries) {
   return "facility.script={" + entries + "}";
 }
 
+/// What the power plant gives to racks, at an instant.
+std::function<void(World&)> look_at(Duration when, const std::vector<std::string>& racks,
+                                    std::vector<double>& seen_W) {
+  return [&seen_W, when, racks](World& world) {
+    world.engine().at(add(start_of_run, when), sim::Phase::observation, [&seen_W, racks, &world] {
+      models::PowerPlant& power = *world.facility()->power();
+      for (const std::string& rack : racks) seen_W.push_back(power.flow(power.node(rack)).out_W);
+    });
+  };
+}
+
 TEST(Facility, loads_of_racks_are_those_of_warm_gpus) {
   const ReadResult read = read_plant({"duration=10 min"});
   Log log(read.scenario);
@@ -110,6 +124,9 @@ TEST(Facility, power_and_heat_balance_over_a_month_with_failures) {
   EXPECT_LT(f.power_imbalance, 1e-9);
   EXPECT_LT(f.heat_imbalance, 1e-9);
   EXPECT_NEAR(f.site.value(), (f.it + f.cooling + f.losses).value(), 1e-9 * f.site.value());
+  Joules by_kind{};
+  for (const auto& [kind, lost] : f.losses_by_kind) by_kind += lost;
+  EXPECT_NEAR(by_kind.value(), f.losses.value(), 1e-9 * f.losses.value());
   EXPECT_NEAR(f.it.value(), run.cluster.energy_J, 1e-9 * run.cluster.energy_J);
   EXPECT_NEAR(f.pue, f.site / f.it, 1e-12);
   EXPECT_GT(f.pue, 1.05);
@@ -128,11 +145,54 @@ TEST(Facility, energy_does_not_depend_on_how_often_somebody_looks) {
               1e-3 * a.facility->cooling.value());
 }
 
+TEST(Facility, constant_loads_are_energy_of_the_site) {
+  const ReadResult read = read_plant(
+      {"duration=2 h",
+       R"(facility.power.loads={"offices": {"fed_by": ["pdu-a"], "constant": "30 kW"}})",
+       script(R"("a": {"at": "1 h", "part": "pdu-a", "action": "fail", "duration": "30 min"})")});
+  const FacilityResult f = *run(read.scenario, {}).facility;
+  EXPECT_NEAR(f.others.value(), 30e3 * 1.5 * 3600, 1);  // half an hour without feed
+  EXPECT_NEAR(f.site.value(), (f.it + f.cooling + f.losses + f.others).value(),
+              1e-9 * f.site.value());
+}
+
+/// Racks and GPUs computed anew at each change are the twin of scenes that came before.
+TEST(Facility, what_is_remembered_is_what_would_be_computed) {
+  const std::vector<std::string> set{
+      "duration=3 d",
+      R"(failures={"classes": {"host": {"component": "server", "lifetime": {"mean": "30 d"},
+           "detection": {"value": "10 s"}}}})",
+      R"(facility.power.loads={"cooling": {"fed_by": ["pdu-a", "pdu-b"], "units": ["north", "hall"]}})",
+      R"(facility.faults={"pump": {"parts": ["cdu-*/pump"], "lifetime": {"mean": "2 d"}}})",
+      script(R"("hot": {"at": "30 h", "part": "cdu-1/pump-1", "action": "fail", "duration": "4 h"},
+                "hotter": {"at": "32 h", "part": "cdu-1/pump-2", "action": "fail", "duration": "1 h"})")};
+  const ReadResult read = read_plant(set);
+  Log fast(read.scenario);
+  Log slow(read.scenario, [](World& world) { world.facility()->remember_nothing(); });
+  EXPECT_GT(fast.world.facility()->scenes_reused(), 100u);
+  EXPECT_EQ(slow.world.facility()->scenes_reused(), 0u);
+  EXPECT_GT(fast.result.racks_uncooled, 0);
+  EXPECT_EQ(to_text(fast.world.engine().fingerprint()), to_text(slow.world.engine().fingerprint()));
+  ASSERT_EQ(fast.recorder.events().size(), slow.recorder.events().size());
+  for (std::size_t e = 0; e < fast.recorder.events().size(); ++e) {
+    EXPECT_EQ(fast.recorder.events()[e].when, slow.recorder.events()[e].when);
+    EXPECT_EQ(fast.recorder.events()[e].value, slow.recorder.events()[e].value);
+    EXPECT_EQ(fast.chain(e), slow.chain(e));
+  }
+  EXPECT_EQ(fast.energy.value(), slow.energy.value());
+  EXPECT_EQ(fast.result.site.value(), slow.result.site.value());
+}
+
 TEST(Facility, coolant_that_stops_takes_racks_down_and_every_event_names_its_cause) {
   const ReadResult read = read_plant({script(
       R"("first": {"at": "1 h", "part": "cdu-1/pump-1", "action": "fail", "duration": "2 h"},
          "second": {"at": "1 h", "part": "cdu-1/pump-2", "action": "fail", "duration": "1 h"})")});
-  Log log(read.scenario);
+  std::vector<double> seen_W;
+  Log log(read.scenario,
+          look_at(std::chrono::seconds(3635), {"rack-0", "rack-3", "rack-4"}, seen_W));
+  EXPECT_EQ(seen_W[0], 0);  // off, though nobody has diagnosed anything yet
+  EXPECT_EQ(seen_W[1], 0);
+  EXPECT_GT(seen_W[2], 4 * 5e3);  // on the next CDU
   const auto struck = log.first("job struck");
   ASSERT_TRUE(struck.has_value());
   EXPECT_EQ(log.chain(*struck), "job struck <- rack too hot <- cooling unit failed <- plant fault");
@@ -206,9 +266,17 @@ TEST(Facility, coolant_pumps_stop_with_the_feed_that_they_hang_on) {
 }
 
 TEST(Facility, operators_may_power_racks_down_and_up_again) {
+  using namespace std::chrono_literals;
+  std::vector<double> seen_W;
   Log log(read_plant({script(R"("less": {"at": "1 h", "action": "shed", "share": 0.25},
                                 "all": {"at": "2 h", "action": "shed", "share": 0})")})
-              .scenario);
+              .scenario,
+          look_at(1h + 1ms, {"rack-6", "rack-7", "rack-8"}, seen_W));
+  // Long before the job knows.
+  ASSERT_EQ(seen_W.size(), 3u);
+  EXPECT_GT(seen_W[0], 4 * 5e3);
+  EXPECT_EQ(seen_W[1], 0);
+  EXPECT_EQ(seen_W[2], 0);
   EXPECT_EQ(log.result.racks_shed, 2);  // of 9: rounded
   EXPECT_EQ(log.job().interruptions().size(), 1u);
   EXPECT_EQ(log.job().state(), models::JobState::training);

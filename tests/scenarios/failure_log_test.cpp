@@ -25,7 +25,7 @@ TEST(FailureLog, reads_one_fault_a_line_in_the_order_of_the_file) {
       "\n"
       "\"pod-0/leaf-1 -> node-4/nic-0\",7200 s,,slow,,1 h,,0.5,\n"
       "node-2,0 s,update,maintenance,,,false,,\n");
-  EXPECT_EQ(to_text(log.diagnostics), to_text({}));
+  EXPECT_EQ(to_text(log.diagnostics), "");
   ASSERT_EQ(log.entries.size(), 3u);
   auto at = log.entries.begin();
   EXPECT_EQ(at->first, "log:0000002");
@@ -54,7 +54,7 @@ TEST(FailureLog, reads_one_fault_a_line_in_the_order_of_the_file) {
 
 TEST(FailureLog, takes_seconds_in_a_column_of_their_own) {
   const FailureLog log = read("at_s,unit\n0,node-1\n1.5,node-2\n");
-  EXPECT_EQ(to_text(log.diagnostics), to_text({}));
+  EXPECT_EQ(to_text(log.diagnostics), "");
   ASSERT_EQ(log.entries.size(), 2u);
   EXPECT_EQ(log.entries.begin()->second.at, 0s);
   EXPECT_EQ(log.entries.rbegin()->second.at, 1500ms);

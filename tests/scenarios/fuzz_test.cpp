@@ -11,11 +11,11 @@
 namespace trainyard::scenarios {
 namespace {
 
-const std::filesystem::path folder =
+const std::filesystem::path bad_folder =
     std::filesystem::path(TRAINYARD_SOURCE_DIR) / "tests/scenarios";
 
 std::string text_of(const char* file) {
-  std::ifstream in(folder / file, std::ios::binary);
+  std::ifstream in(bad_folder / file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -53,7 +53,7 @@ std::ostream& operator<<(std::ostream& out, const Original& o) {
 
 class Fuzz : public testing::TestWithParam<Original> {
  protected:
-  void SetUp() override { std::filesystem::current_path(folder); }  // for "extends"
+  void SetUp() override { std::filesystem::current_path(bad_folder); }  // for "extends"
 };
 
 TEST_P(Fuzz, mutated_scenarios_are_read_or_refused) {
@@ -115,7 +115,7 @@ TEST(FuzzOverrides, of_any_form_are_applied_or_refused) {
   const unsigned seed = 815;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  std::filesystem::current_path(folder);
+  std::filesystem::current_path(bad_folder);
   const std::string small = text_of("good.json"), full = text_of("good_failures.json");
   const Catalog catalog = test::catalog();
   const std::vector<std::string> words{"cluster",

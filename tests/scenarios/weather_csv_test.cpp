@@ -21,7 +21,7 @@ WeatherFile read(const std::string& text, const models::WeatherSpec& spec = {}) 
 
 models::WeatherSeries series_of(const std::string& text, const models::WeatherSpec& spec = {}) {
   const WeatherFile file = read(text, spec);
-  EXPECT_EQ(to_text(file.diagnostics), to_text({}));
+  EXPECT_EQ(to_text(file.diagnostics), "");
   return file.series.value_or(models::WeatherSeries{});
 }
 

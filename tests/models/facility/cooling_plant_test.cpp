@@ -274,6 +274,18 @@ TEST(CoolingPlant, a_group_control_locks_sound_chillers_too) {
   rig.plant->trip("north/chiller-2");
   EXPECT_EQ(rig.plant->state("north/chiller-3"), State::locked);
   EXPECT_EQ(rig.plant->state("north/chiller-4"), State::running);
+  // People reset them one after the other; the group does not lock again what they have just freed.
+  rig.run(12h);
+  int locked = 0, reset = 0;
+  for (const auto& event : rig.recorder.events()) {
+    const std::string& kind = rig.recorder.kinds()[event.kind.index()].name;
+    locked += kind == "cooling unit locked out";
+    reset += kind == "cooling unit reset by hand";
+  }
+  EXPECT_EQ(locked, 3);
+  EXPECT_EQ(reset, 3);
+  for (const char* unit : {"north/chiller-1", "north/chiller-2", "north/chiller-3"})
+    EXPECT_EQ(rig.plant->state(unit), State::running) << unit;
 }
 
 TEST(CoolingPlant, cold_weather_needs_no_chillers_and_towers_take_water) {
