@@ -283,6 +283,7 @@ void Facility::on_load_fed(models::PowerPlant::Node node, bool is_fed, sim::Even
     }
   set_others();
   is_dirty_ = true;
+  flush_.arm(Duration::zero());
 }
 
 void Facility::on_cooled(std::size_t zone, bool is_cooled, sim::EventIndex cause) {

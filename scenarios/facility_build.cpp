@@ -129,7 +129,12 @@ void Facility::build_cooling(const Scenario& scenario) {
                 on_warning(std::move(racks), window, no_cooling_, cause);
               },
           .on_leak = {},
-          .on_power = [this](Watts, auto) { is_dirty_ = true; }},
+          // Perhaps while others are being told: an event of this instant looks again.
+          .on_power =
+              [this](Watts, auto) {
+                is_dirty_ = true;
+                flush_.arm(Duration::zero());
+              }},
       scenario.facility->weather);
 }
 
