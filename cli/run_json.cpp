@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/facility_report.hpp"
+
 namespace trainyard::cli {
 
 using Json = nlohmann::ordered_json;  // keys in the order in which they are documented
@@ -126,7 +128,7 @@ Json cost_json(const scenarios::RunCost& cost) {
 
 /// Null: something is asked of a part of which nothing runs.
 Json utilisation(double of_limit) {
-  return of_limit > 1e3 ? Json() : Json(of_limit);
+  return of_limit > nothing_left ? Json() : Json(of_limit);
 }
 
 Json facility_json(const scenarios::FacilityResult& f) {

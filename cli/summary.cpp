@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/facility_report.hpp"
 #include "cli/page.hpp"
 
 namespace trainyard::cli {
@@ -203,8 +204,6 @@ void add_cost(Page& page, const scenarios::RunCost& cost, std::int64_t gpus) {
 
 /// "cdu-3 at 87 %".
 std::string limit_text(const std::string& part, double utilisation) {
-  // Something that stands still can do nothing.
-  constexpr double nothing_left = 1e3;
   return utilisation > nothing_left ? part + ", with nothing left that runs"
                                     : part + " at " + percent(utilisation);
 }

@@ -128,7 +128,8 @@ const Facility::Scene& Facility::scene() {
     }
   Scene fresh = make_scene();
   gpus_->forget_unused();
-  if (std::exchange(scenes_epoch_, gpus_->epoch()) != scenes_epoch_) scenes_.clear();
+  if (scenes_epoch_ != gpus_->epoch()) scenes_.clear();
+  scenes_epoch_ = gpus_->epoch();
   if (!may_keep || !gpus_->is_at_rest() || has_new_speeds_) return scene_ = std::move(fresh);
   return scenes_.emplace_back(std::move(fresh));
 }

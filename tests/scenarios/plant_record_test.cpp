@@ -78,7 +78,7 @@ TEST(PlantRecord, names_the_graph_and_follows_a_lost_feed) {
   EXPECT_EQ(a.units, "W");
 }
 
-TEST(PlantRecord, follows_the_coolant_of_a_cdu_that_lost_its_pumps) {
+TEST(PlantRecord, names_what_cools_and_follows_its_temperatures) {
   const RunReader file = run_plant({"duration=2 h", R"(facility.script={
           "first": {"at": "1 h", "part": "cdu-1/pump-1", "action": "fail"},
           "second": {"at": "1 h", "part": "cdu-1/pump-2", "action": "fail"}})"},
@@ -97,6 +97,10 @@ TEST(PlantRecord, follows_the_coolant_of_a_cdu_that_lost_its_pumps) {
   const Series hall = file.series("plant/temperature/hall");
   EXPECT_EQ(hall.units, "degree_Celsius");
   EXPECT_NEAR(at(hall, 3000), 24, 0.8);  // set-point and dead band
+  // At its set-point; without flow nothing brings it heat and nothing takes any.
+  const Series coolant = file.series("plant/temperature/cdu-1");
+  EXPECT_NEAR(at(coolant, 3000), 30, 0.8);
+  EXPECT_NEAR(at(coolant, 7200), at(coolant, 3599), 0.3);
   const Series north = file.series("plant/temperature/north");
   EXPECT_NEAR(at(north, 3000), 18.5, 1.0);  // set-point, band
 }
