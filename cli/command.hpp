@@ -46,6 +46,7 @@ Exit collective_command(const Arguments&);
 Exit validate_command(const Arguments&);
 Exit calibrate_command(const Arguments&);
 Exit plan_command(const Arguments&);
+Exit sweep_command(const Arguments&);
 Exit tune_command(const Arguments&);
 Exit catalog_command(const Arguments&);
 Exit explain_command(const Arguments&);

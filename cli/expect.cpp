@@ -6,10 +6,12 @@
 #include <optional>
 
 #include "scenarios/diagnostic.hpp"
+#include "scenarios/json_path.hpp"
 
 namespace trainyard::cli {
 
 using Json = nlohmann::json;
+using scenarios::find_figure;
 
 namespace {
 
@@ -25,36 +27,6 @@ std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(' ');
   return first == std::string::npos ? ""
                                     : text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
-/// The member that `path` names. A job's name may contain dots, so every key that the path can
-/// begin with is tried. `known` becomes the keys at the place where nothing fits.
-const Json* find(const Json& at, const std::string& path, std::vector<std::string>& known) {
-  if (path.empty()) return &at;
-  if (at.is_array()) {
-    std::size_t index = 0;
-    const auto [stop, error] = std::from_chars(path.data(), path.data() + path.size(), index);
-    const std::size_t used = std::size_t(stop - path.data());
-    if (error == std::errc{} && index < at.size() && (used == path.size() || path[used] == '.'))
-      return find(at[index], used == path.size() ? "" : path.substr(used + 1), known);
-    known = {"0 to " + std::to_string(at.size()) + " (not included)"};
-    return nullptr;
-  }
-  if (!at.is_object()) return nullptr;
-  bool entered = false;
-  for (const auto& [key, member] : at.items()) {
-    if (path == key) return &member;
-    if (path.size() > key.size() && path.compare(0, key.size(), key) == 0 &&
-        path[key.size()] == '.') {
-      entered = true;
-      if (const Json* found = find(member, path.substr(key.size() + 1), known)) return found;
-    }
-  }
-  if (!entered) {
-    known.clear();
-    for (const auto& [key, member] : at.items()) known.push_back(key);
-  }
-  return nullptr;
 }
 
 bool holds(double a, const std::string& relation, double b) {
@@ -110,7 +82,7 @@ void require_paths(const std::vector<Bound>& bounds, const std::string& json) {
   const Json object = Json::parse(json);
   for (const Bound& bound : bounds) {
     std::vector<std::string> known;
-    const Json* found = find(object, bound.path, known);
+    const Json* found = find_figure(object, bound.path, known);
     if (!found) {
       std::string list;
       for (const std::string& key : known) list += (list.empty() ? "" : ", ") + key;
@@ -139,7 +111,7 @@ std::vector<std::string> missed(const std::vector<Bound>& bounds, const std::str
   const Json object = Json::parse(json);
   for (const Bound& bound : bounds) {
     std::vector<std::string> known;
-    const Json& found = *find(object, bound.path, known);
+    const Json& found = *find_figure(object, bound.path, known);
     if (!holds(found, bound))
       out.push_back("expected " + bound.text + ", but it is " +
                     (found.is_null() ? "not defined" : plain(found)));

@@ -103,7 +103,7 @@ void print_cooling(Page& page, const FacilityReport& r) {
     std::string text = std::string("at ") + name + " racks breathe " +
                        format("%.1f °C at most", state->warmest_air_C);
     if (state->coolant_C > 0) text += format(" and are given coolant of %.1f °C", state->coolant_C);
-    if (!state->limit.part.empty() && state->limit.utilisation < nothing_left)
+    if (!state->limit.part.empty() && state->limit.utilisation < scenarios::nothing_left)
       text += "; nearest to its limit is " + state->limit.part + ", " +
               percent(state->limit.utilisation) + " of what it can do";
     page.bullet(Colour::dim, "-", text);

@@ -7,9 +7,6 @@
 
 namespace trainyard::cli {
 
-/// Asked of a part of the cooling plant over what it can do: above this nothing of it runs.
-inline constexpr double nothing_left = 1e3;
-
 /// The plant at rest: power, ratings, single losses, shared parents, swing of training.
 std::string facility_text(const scenarios::FacilityReport& report, const Terminal& terminal);
 

@@ -1,51 +1,30 @@
 #include "cli/files.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
+#include "analysis/text_file.hpp"
 #include "cli/command.hpp"
 
 namespace trainyard::cli {
 
-namespace {
-
-[[noreturn]] void fail(const std::string& what, const std::string& path, int reason) {
-  throw Failure(what + " '" + path + "': " + std::strerror(reason));
-}
-
-void write_to(const std::string& path, std::string_view content) {
-  errno = 0;
-  std::ofstream out(path, std::ios::binary);
-  if (!out) fail("cannot write", path, errno);
-  out.write(content.data(), std::streamsize(content.size()));
-  out.close();
-  if (!out) fail("cannot write", path, errno);
-}
-
-}  // namespace
-
 std::ifstream open_to_read(const std::string& path) {
-  if (std::filesystem::is_directory(path)) fail("cannot read", path, EISDIR);
+  const auto fail = [&](int reason) {
+    throw Failure("cannot read '" + path + "': " + std::strerror(reason));
+  };
+  if (std::filesystem::is_directory(path)) fail(EISDIR);
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  if (!in) fail("cannot read", path, errno);
+  if (!in) fail(errno);
   return in;
 }
 
 void write_file(const std::string& path, std::string_view content) {
-  std::error_code none;
-  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none)) {
-    write_to(path, content);
-    return;
-  }
-  const std::string partial = path + ".part";
-  write_to(partial, content);
-  if (std::rename(partial.c_str(), path.c_str()) != 0) {
-    const int reason = errno;
-    std::remove(partial.c_str());
-    fail("cannot write", path, reason);
+  try {
+    analysis::write_text_file(path, content);
+  } catch (const analysis::TextFileError& error) {
+    throw Failure(error.what());
   }
 }
 

@@ -26,6 +26,8 @@ constexpr Command table[] = {
      collective_command},
     {"plan", "GPUs for a deadline, and parallel layouts in the order of their predicted step",
      plan_command},
+    {"sweep", "a study: designs with several settings on equal luck, differences with intervals",
+     sweep_command},
     {"tune", "how often to save and how many spares to keep, by simulation on equal luck",
      tune_command},
     {"validate", "published figures beside predicted ones, errors by group", validate_command},

@@ -70,7 +70,7 @@ struct Column {
   std::function<std::string(const scenarios::RankedPlan&)> text;
 };
 
-std::vector<Column> columns_of(const PlanReport& r) {
+std::vector<Column> report_columns(const PlanReport& r) {
   using P = scenarios::RankedPlan;
   const std::vector<P>& plans = r.search->plans;
   const auto any = [&](auto is) { return std::any_of(plans.begin(), plans.end(), is); };
@@ -127,7 +127,7 @@ void plan_lines(Page& page, const PlanReport& r) {
     return;
   }
   page.line();
-  const std::vector<Column> columns = columns_of(r);
+  const std::vector<Column> columns = report_columns(r);
   std::string head;
   for (const Column& c : columns) head += right(c.title, c.width);
   page.line(head);

@@ -27,13 +27,20 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void report(double done, Time now, std::uint64_t events);
+  /// Of many runs: {"done":0.43,"runs":43,"of":100,"events":1821100}.
+  void report_runs(std::size_t runs, std::size_t of, std::uint64_t events);
   bool is_off() const { return kind_ == ProgressKind::off; }
 
-  /// The line without its colours, for a given wall time since the start.
+  /// The lines without their colours, for a given wall time since the start.
   static std::string bar_line(const Terminal& terminal, double done, Time now, std::uint64_t events,
                               double wall_s);
+  static std::string runs_line(const Terminal& terminal, std::size_t runs, std::size_t of,
+                               std::uint64_t events, double wall_s);
 
  private:
+  double wall_s() const;
+  void draw(const std::string& line);
+
   ProgressKind kind_;
   std::ostream& out_;
   Terminal terminal_;

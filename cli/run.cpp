@@ -8,9 +8,9 @@
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
-#include "cli/run_json.hpp"
 #include "cli/summary.hpp"
 #include "cli/version.hpp"
+#include "scenarios/run_json.hpp"
 
 /// trainyard run SCENARIO: one run, from a scenario file to a run file and a summary.
 namespace trainyard::cli {
@@ -55,24 +55,6 @@ std::vector<std::string> overrides_of(const Parsed& args) {
   return out;
 }
 
-/// A result with the keys that this scenario's will have, to look bounds up in before the run.
-std::string json_of_the_same_shape(const scenarios::Scenario& scenario) {
-  scenarios::RunResult shape;
-  for (const auto& [name, job] : scenario.jobs) {
-    scenarios::JobResult& result = shape.jobs.emplace_back();
-    result.name = name;
-    result.interruptions = 1;
-    for (const auto& [failure, spec] : scenario.failures.classes)
-      result.interruptions_by_class[failure] = 0;
-  }
-  if (scenario.economics) {
-    shape.cost.emplace();
-    for (const auto& [name, job] : scenario.jobs)
-      shape.cost->report.jobs.emplace_back().name = name;
-  }
-  return run_json(shape);
-}
-
 std::string command_line(const Arguments& arguments) {
   std::string out = "trainyard run";
   for (const std::string& argument : arguments) out += ' ' + argument;
@@ -104,7 +86,7 @@ Exit run_command(const Arguments& arguments) {
 
   const auto read = load_or_complain(file, overrides_of(args));
   if (!read) return Exit::usage;
-  require_paths(bounds, json_of_the_same_shape(read->scenario));
+  require_paths(bounds, scenarios::shape_of_run_json(read->scenario));
 
   scenarios::RunOptions options;
   if (!args.has("no-file"))
@@ -113,8 +95,6 @@ Exit run_command(const Arguments& arguments) {
   if (args.has("shuffle-ties")) options.ties = sim::TieOrder::shuffled;
   options.cancel = &watch_interrupts();
   options.command_line = command_line(arguments);
-  options.version = version();
-  options.commit = commit();
   options.version = version();
   options.commit = commit();
   options.resolved = read->resolved;
@@ -132,7 +112,7 @@ Exit run_command(const Arguments& arguments) {
   result.scenario = name_of_scenario(read->scenario, file);
   result.scenario_file = file;
 
-  const std::string json = run_json(result);
+  const std::string json = scenarios::run_json(result);
   std::cout << (args.has("json") ? json : summary(result, stdout_terminal()));
   if (result.state == scenarios::RunState::failed)
     std::cerr << "trainyard run: the run failed: " << result.failure << '\n';

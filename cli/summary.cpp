@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/facility_report.hpp"
 #include "cli/page.hpp"
+#include "scenarios/facility_at_rest.hpp"
 
 namespace trainyard::cli {
 
@@ -204,7 +204,7 @@ void add_cost(Page& page, const scenarios::RunCost& cost, std::int64_t gpus) {
 
 /// "cdu-3 at 87 %".
 std::string limit_text(const std::string& part, double utilisation) {
-  return utilisation > nothing_left ? part + ", with nothing left that runs"
+  return utilisation > scenarios::nothing_left ? part + ", with nothing left that runs"
                                     : part + " at " + percent(utilisation);
 }
 

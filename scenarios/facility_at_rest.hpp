@@ -32,6 +32,9 @@
 ///     peak.site(), peak.pue();
 namespace trainyard::scenarios {
 
+/// Asked of a part of the cooling plant over what it can do: above this nothing of it runs.
+inline constexpr double nothing_left = 1e3;
+
 /// Of all units of one group of the power graph.
 struct GroupLoss {
   std::string group;

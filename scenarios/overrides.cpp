@@ -114,6 +114,49 @@ void merge(Node& target, const Node& patch) {
   }
 }
 
+std::optional<Problem> set_path(Node& root, const std::string& path, Node value,
+                                const Place& place) {
+  Node* node = &root;
+  int depth = 0;
+  for (std::size_t start = 0;;) {
+    const std::size_t dot = path.find('.', start);
+    const std::string key =
+        path.substr(start, dot == std::string::npos ? std::string::npos : dot - start);
+    if (key.empty() || ++depth > max_depth)
+      return Problem{
+          path,
+          "the path " + in_quotes(path) + (key.empty() ? " has an empty part" : " is too long"),
+          "names are joined by single dots: cluster.fabric.routing"};
+    if (node->kind == Node::Kind::list)
+      return Problem{path, "the path " + in_quotes(path) + " leads into a list",
+                     "set the whole list"};
+    if (node->kind == Node::Kind::number || node->kind == Node::Kind::boolean)
+      return Problem{
+          path,
+          "the path " + in_quotes(path) + " leads on from the plain value " + node->as_found(),
+          start > 0 ? "set " + path.substr(0, start - 1) + " itself" : ""};
+    if (node->kind != Node::Kind::object) {
+      const bool was_null = node->kind == Node::Kind::null;
+      become_object(*node);
+      node->place = place;
+      node->implied = was_null;
+    }
+    Node* child = node->find(key);
+    if (!child) {
+      child = &node->members.emplace_back(Member{key, Node::of_object(place)}).value;
+      child->implied = true;
+    }
+    node = child;
+    if (dot == std::string::npos) break;
+    start = dot + 1;
+  }
+  value.implied = false;
+  if (value.kind == Node::Kind::object) node->implied = false;
+  merge(*node, value);
+  node->implied = false;
+  return std::nullopt;
+}
+
 void apply_overrides(Node& root, const std::vector<std::string>& overrides,
                      std::vector<Diagnostic>& diagnostics) {
   for (const std::string& text : overrides) {
@@ -123,59 +166,10 @@ void apply_overrides(Node& root, const std::vector<std::string>& overrides,
       continue;
     }
     const auto source = std::make_shared<Source>(Source{Source::Kind::set, "--set " + text, text});
-    const Place place{source, 1, 1, 1, 1, {}};
-    const std::string path = text.substr(0, equals);
-    Node* node = &root;
-    std::size_t start = 0;
-    bool good = true;
-    int depth = 0;
-    while (good) {
-      const std::size_t dot = path.find('.', start);
-      const std::string key =
-          path.substr(start, dot == std::string::npos ? std::string::npos : dot - start);
-      if (key.empty() || ++depth > max_depth) {
-        diagnostics.push_back(bad_set(
-            text,
-            "the path " + in_quotes(path) + (key.empty() ? " has an empty part" : " is too long"),
-            "names are joined by single dots: cluster.fabric.routing"));
-        good = false;
-        break;
-      }
-      if (node->kind == Node::Kind::list) {
-        diagnostics.push_back(bad_set(text, "the path " + in_quotes(path) + " leads into a list",
-                                      "set the whole list"));
-        good = false;
-        break;
-      }
-      if (node->kind == Node::Kind::number || node->kind == Node::Kind::boolean) {
-        diagnostics.push_back(bad_set(
-            text,
-            "the path " + in_quotes(path) + " leads on from the plain value " + node->as_found(),
-            start > 0 ? "set " + path.substr(0, start - 1) + " itself" : ""));
-        good = false;
-        break;
-      }
-      if (node->kind != Node::Kind::object) {
-        const bool was_null = node->kind == Node::Kind::null;
-        become_object(*node);
-        node->place = place;
-        node->implied = was_null;
-      }
-      Node* child = node->find(key);
-      if (!child) {
-        child = &node->members.emplace_back(Member{key, Node::of_object(place)}).value;
-        child->implied = true;
-      }
-      node = child;
-      if (dot == std::string::npos) break;
-      start = dot + 1;
-    }
-    if (!good) continue;
-    Node value = value_of(source, text.substr(equals + 1));
-    value.implied = false;
-    if (value.kind == Node::Kind::object) node->implied = false;
-    merge(*node, value);
-    node->implied = false;
+    if (const auto problem =
+            set_path(root, text.substr(0, equals), value_of(source, text.substr(equals + 1)),
+                     Place{source, 1, 1, 1, 1, {}}))
+      diagnostics.push_back(bad_set(text, problem->what, problem->right));
   }
 }
 

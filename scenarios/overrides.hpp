@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "scenarios/json_tree.hpp"
+#include "sim/problem.hpp"
 
 /// How a scenario is put together, lowest layer first: the file named by "extends", the file
 /// itself, then --set.
@@ -17,9 +19,13 @@ namespace trainyard::scenarios {
 /// Lays `patch` over `target`.
 void merge(Node& target, const Node& patch);
 
+/// Lays `value` over what `path` ("cluster.fabric.routing") names. Objects that the path mentions
+/// but that do not exist are made at `place` and marked `implied`, for the reader to judge. A
+/// problem: the path cannot be followed; something of it may exist then.
+std::optional<Problem> set_path(Node& root, const std::string& path, Node value,
+                                const Place& place);
+
 /// Applies "path=value" in order; the last one wins. The value is read as JSON, else taken as text.
-/// Objects that the path mentions but that do not exist are marked `implied`, for the reader to
-/// judge.
 void apply_overrides(Node& root, const std::vector<std::string>& overrides,
                      std::vector<Diagnostic>& diagnostics);
 

@@ -686,6 +686,11 @@ ReadResult read_scenario_text(const std::string& text, const std::string& name,
   return read_tree(std::move(root), std::move(result), name, overrides, catalog);
 }
 
+ReadResult read_scenario_tree(Node root, const std::string& file,
+                              const std::vector<std::string>& overrides, const Catalog& catalog) {
+  return read_tree(std::move(root), ReadResult{}, file, overrides, catalog);
+}
+
 Diagnostic ReadResult::locate(const Problem& problem, std::string_view prefix) const {
   const std::string path = prefix.empty()         ? problem.path
                            : problem.path.empty() ? std::string(prefix)

@@ -53,6 +53,12 @@ ReadResult read_scenario_text(const std::string& text, const std::string& name,
                               const std::vector<std::string>& overrides = {},
                               const Catalog& catalog = Catalog::standard());
 
+/// The same from a tree that is put together already; `file` is what messages call it. Extends
+/// nothing.
+ReadResult read_scenario_tree(Node root, const std::string& file,
+                              const std::vector<std::string>& overrides = {},
+                              const Catalog& catalog = Catalog::standard());
+
 /// A catalog part as its struct: T is GpuSpec, GpuCalibration, NicSpec, ServerSpec, SwitchSpec,
 /// TransformerSpec or SoftwareSpec. None if there is no such part; `mistakes`, if given, says why.
 template <class T>

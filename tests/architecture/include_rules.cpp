@@ -63,7 +63,13 @@ const std::vector<Library>& libraries() {
                 (t[1] == 't' || std::isupper(static_cast<unsigned char>(t[1])));
        },
        [](std::string_view f) { return is_in(f, "gui"); }, "Qt is included in gui only"},
-      {"JSON", [](std::string_view t) { return t.starts_with("nlohmann/"); },
+      {"JSON, declared", [](std::string_view t) { return t == "nlohmann/json_fwd.hpp"; },
+       [](std::string_view f) { return is_in(f, "scenarios") || is_in(f, "cli"); },
+       "JSON is declared in scenarios and cli only"},
+      {"JSON",
+       [](std::string_view t) {
+         return t.starts_with("nlohmann/") && t != "nlohmann/json_fwd.hpp";
+       },
        [](std::string_view f) {
          return is_source(f) && (is_in(f, "scenarios") || is_in(f, "cli"));
        },

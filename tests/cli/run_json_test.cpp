@@ -1,4 +1,4 @@
-#include "cli/run_json.hpp"
+#include "scenarios/run_json.hpp"
 
 #include <gmock/gmock.h>
 

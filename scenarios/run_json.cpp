@@ -1,11 +1,11 @@
-#include "cli/run_json.hpp"
+#include "scenarios/run_json.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/facility_report.hpp"
+#include "scenarios/facility_at_rest.hpp"
 
-namespace trainyard::cli {
+namespace trainyard::scenarios {
 
 using Json = nlohmann::ordered_json;  // keys in the order in which they are documented
 
@@ -36,7 +36,7 @@ void add_ledger(Json& out, const models::Ledger& ledger) {
   out["ledger_gpu_ns"] = std::move(gpu_ns);
 }
 
-Json job_json(const scenarios::JobResult& job) {
+Json job_json(const JobResult& job) {
   Json out;
   out["model"] = job.model;
   out["gpus"] = job.gpus;
@@ -90,7 +90,7 @@ Json cost_of_one(const models::JobCost& cost) {
   return out;
 }
 
-Json cost_json(const scenarios::RunCost& cost) {
+Json cost_json(const RunCost& cost) {
   Json out = cost_of_one(cost.report.cluster);
   Json groups, prices;
   for (std::size_t g = 0; g < models::spending_groups; ++g) {
@@ -131,7 +131,7 @@ Json utilisation(double of_limit) {
   return of_limit > nothing_left ? Json() : Json(of_limit);
 }
 
-Json facility_json(const scenarios::FacilityResult& f) {
+Json facility_json(const FacilityResult& f) {
   Json out = {{"it_J", f.it.value()},
               {"cooling_J", f.cooling.value()},
               {"losses_J", f.losses.value()},
@@ -172,7 +172,25 @@ Json facility_json(const scenarios::FacilityResult& f) {
 
 }  // namespace
 
-std::string run_json(const scenarios::RunResult& result) {
+std::string shape_of_run_json(const Scenario& scenario) {
+  RunResult shape;
+  for (const auto& [name, job] : scenario.jobs) {
+    JobResult& result = shape.jobs.emplace_back();
+    result.name = name;
+    result.interruptions = 1;
+    for (const auto& [failure, spec] : scenario.failures.classes)
+      result.interruptions_by_class[failure] = 0;
+  }
+  if (scenario.facility) shape.facility.emplace();
+  if (scenario.economics) {
+    shape.cost.emplace();
+    for (const auto& [name, job] : scenario.jobs)
+      shape.cost->report.jobs.emplace_back().name = name;
+  }
+  return run_json(shape);
+}
+
+std::string run_json(const RunResult& result) {
   Json out;
   out["schema"] = "trainyard-run-1";
   out["scenario"] = result.scenario;
@@ -202,9 +220,9 @@ std::string run_json(const scenarios::RunResult& result) {
   if (result.facility) out["facility"] = facility_json(*result.facility);
   if (result.cost) out["cost"] = cost_json(*result.cost);
   Json jobs = Json::object();
-  for (const scenarios::JobResult& job : result.jobs) jobs[job.name] = job_json(job);
+  for (const JobResult& job : result.jobs) jobs[job.name] = job_json(job);
   out["jobs"] = std::move(jobs);
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-}  // namespace trainyard::cli
+}  // namespace trainyard::scenarios

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include "analysis/study.hpp"
+#include "cli/terminal.hpp"
+#include "scenarios/study.hpp"
+#include "scenarios/study_run.hpp"
+
+namespace trainyard::cli {
+
+/// How a sweep went, beside what it found.
+struct SweepFacts {
+  std::string folder, table, csv;
+  scenarios::StudyOutcome outcome;
+  double wall_s = 0;
+  std::size_t missing = 0;  // runs that are not there yet
+};
+
+/// What a study found: points with intervals, what each axis does, where an optimum lies, axes that
+/// do nothing.
+std::string study_text(const analysis::Study& study, const Terminal& terminal);
+/// The same with how the runs went.
+std::string sweep_text(const analysis::Study& study, const SweepFacts& facts,
+                       const Terminal& terminal);
+std::string sweep_json(const analysis::Study& study, const SweepFacts& facts);
+
+/// What would run: points, replications, seeds.
+std::string study_plan_text(const scenarios::StudyDesign& design, const Terminal& terminal);
+
+/// "0.9321" with as many digits as its half width deserves.
+std::string figure(double value, double half_width);
+/// "0.9321 ± 0.0021".
+std::string with_interval(double value, double half_width, const Terminal& terminal);
+/// "goodput", "step_s in s".
+std::string title_of(const analysis::StudyMetric& metric);
+
+}  // namespace trainyard::cli
