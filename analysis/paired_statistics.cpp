@@ -127,6 +127,26 @@ MeanInterval mean_interval(std::span<const double> x, double confidence) {
   return interval(x, 1 - (1 - confidence) / 2);
 }
 
+MeanInterval unpaired_difference(std::span<const double> x, std::span<const double> y,
+                                 double confidence) {
+  const MeanInterval a = mean_interval(x, confidence), b = mean_interval(y, confidence);
+  MeanInterval out{a.mean - b.mean, std::numeric_limits<double>::infinity(), std::min(a.n, b.n)};
+  if (a.n < 2 || b.n < 2) return out;
+  const auto variance_of_mean = [&](const MeanInterval& m) {
+    const double s = m.half_width / student_quantile(0.5 + confidence / 2, double(m.n - 1));
+    return s * s;
+  };
+  const double va = variance_of_mean(a), vb = variance_of_mean(b);
+  if (va + vb <= 0) {
+    out.half_width = 0;
+    return out;
+  }
+  const double degrees =
+      (va + vb) * (va + vb) / (va * va / double(a.n - 1) + vb * vb / double(b.n - 1));
+  out.half_width = student_quantile(0.5 + confidence / 2, degrees) * std::sqrt(va + vb);
+  return out;
+}
+
 MeanInterval paired_difference(std::span<const double> x, std::span<const double> y,
                                double confidence) {
   return mean_interval(difference(x, y), confidence);

@@ -44,6 +44,11 @@ MeanInterval mean_interval(std::span<const double> x, double confidence);
 MeanInterval paired_difference(std::span<const double> x, std::span<const double> y,
                                double confidence);
 
+/// Of the mean of x minus that of y, whose values are on different luck: Welch's interval, with
+/// Satterthwaite's degrees of freedom. Infinite if one of them has fewer than two values.
+MeanInterval unpaired_difference(std::span<const double> x, std::span<const double> y,
+                                 double confidence);
+
 /// One system among others, more is better.
 struct Ranked {
   MeanInterval value;

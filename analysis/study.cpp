@@ -15,6 +15,14 @@ std::string Study::name_of_point(std::size_t point) const {
   return out.empty() ? "as it is" : out;
 }
 
+std::string Study::name_of_part(std::size_t point, bool is_given) const {
+  std::string out;
+  for (std::size_t a = 0; a < axes.size(); ++a)
+    if (axes[a].is_given == is_given)
+      out += (out.empty() ? "" : ", ") + axes[a].name + ' ' + points[point].labels[a];
+  return out;
+}
+
 std::size_t Study::axis(std::string_view name) const {
   std::size_t a = 0;
   while (a < axes.size() && axes[a].name != name) ++a;

@@ -18,6 +18,8 @@ struct StudyAxis {
   std::string name;
   std::string path;   // of the scenario; empty: each value changes several settings
   std::string units;  // of the numbers; "1": pure numbers, empty: there are none
+  /// Nobody chooses it, such as a scale that is given: points are ranked for each of its values.
+  bool is_given = false;
   friend bool operator==(const StudyAxis&, const StudyAxis&) = default;
 };
 
@@ -70,6 +72,8 @@ struct Study {
 
   /// "topology fat-tree, oversubscription 4"; "as it is" without axes.
   std::string name_of_point(std::size_t point) const;
+  /// Of the axes that are given, or of the others; may be empty.
+  std::string name_of_part(std::size_t point, bool is_given) const;
   std::size_t axis(std::string_view name) const;    // axes.size(): there is none
   std::size_t metric(std::string_view name) const;  // metrics.size(): there is none
 };

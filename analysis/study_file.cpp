@@ -24,8 +24,11 @@ Table axes_table(const Study& study) {
       axes_path, "what is varied",
       {{"name", "", "name of the axis", ColumnType::text},
        {"path", "", "setting of the scenario; empty: several settings", ColumnType::text},
-       {"units", "", "of its numbers; empty: it has none", ColumnType::text}});
-  for (const StudyAxis& axis : study.axes) table.add_row({axis.name, axis.path, axis.units});
+       {"units", "", "of its numbers; empty: it has none", ColumnType::text},
+       {"given", "1", "1: not chosen; points are ranked for each of its values",
+        ColumnType::int64}});
+  for (const StudyAxis& axis : study.axes)
+    table.add_row({axis.name, axis.path, axis.units, std::int64_t(axis.is_given ? 1 : 0)});
   return table;
 }
 
@@ -212,7 +215,8 @@ Study read_study(const std::string& path) {
   const Columns axes(file, axes_path);
   for (std::size_t a = 0; a < axes.rows(); ++a)
     study.axes.push_back({axes.of<std::string>("name")[a], axes.of<std::string>("path")[a],
-                          axes.of<std::string>("units")[a]});
+                          axes.of<std::string>("units")[a],
+                          axes.of<std::int64_t>("given")[a] == 1});
   const Columns metrics(file, metrics_path);
   for (std::size_t m = 0; m < metrics.rows(); ++m) {
     const auto better = better_named(metrics.of<std::string>("better")[m]);

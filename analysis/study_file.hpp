@@ -7,7 +7,7 @@
 /// The merged table of a study as a file: a run file without events (run_file.hpp), whose tables
 /// are
 ///
-///     study/axes     name, path, units
+///     study/axes     name, path, units, given (1: points are ranked for each of its values)
 ///     study/metrics  name, of, units, better
 ///     study/points   for each axis NAME: its label and NAME_value, its number
 ///     study/runs     point, replication, seed, state, fingerprint, a column a metric

@@ -119,29 +119,36 @@ std::vector<double> finite(std::vector<double> values) {
   return values;
 }
 
-std::optional<PointRanking> rank_points(const Study& study, std::size_t metric) {
+std::vector<PointRanking> rank_points(const Study& study, std::size_t metric) {
   const Better better = study.metrics[metric].better;
-  if (better == Better::neither) return std::nullopt;
-  PointRanking out;
-  std::vector<std::vector<double>> x;
+  if (better == Better::neither) return {};
+  std::vector<std::vector<std::size_t>> groups;
+  std::map<std::string, std::size_t> known;
   for (std::size_t p = 0; p < study.points.size(); ++p) {
-    std::vector<double> values = values_of(study, p, metric);
-    if (finite(values).empty()) continue;
-    out.points.push_back(p);
-    x.push_back(std::move(values));
+    if (finite(values_of(study, p, metric)).empty()) continue;
+    const auto [at, is_new] = known.emplace(study.name_of_part(p, true), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[at->second].push_back(p);
   }
-  x = common(std::move(x));
-  if (x.size() < 2 || x.front().empty()) return std::nullopt;
-  out.replications = x.front().size();
-  if (better == Better::lower)
-    for (auto& values : x)
-      for (double& v : values) v = -v;
-  out.ranking = rank_systems(x, study.confidence);
-  if (study.common_random_numbers && out.replications > 1)
-    out.pairing_gain = gain_of_pairing(x, out.ranking.best);
-  if (better == Better::lower)
-    for (Ranked& r : out.ranking.systems) r.value.mean = -r.value.mean;
-  return out;
+  std::vector<PointRanking> all;
+  for (std::vector<std::size_t>& points : groups) {
+    std::vector<std::vector<double>> x;
+    for (const std::size_t p : points) x.push_back(values_of(study, p, metric));
+    x = common(std::move(x));
+    if (x.size() < 2 || x.front().empty()) continue;
+    PointRanking& out = all.emplace_back();
+    out.points = std::move(points);
+    out.replications = x.front().size();
+    if (better == Better::lower)
+      for (auto& values : x)
+        for (double& v : values) v = -v;
+    out.ranking = rank_systems(x, study.confidence);
+    if (study.common_random_numbers && out.replications > 1)
+      out.pairing_gain = gain_of_pairing(x, out.ranking.best);
+    if (better == Better::lower)
+      for (Ranked& r : out.ranking.systems) r.value.mean = -r.value.mean;
+  }
+  return all;
 }
 
 std::vector<AxisEffect> axis_effects(const Study& study, std::size_t metric) {
@@ -183,6 +190,7 @@ std::vector<AxisEffect> axis_effects(const Study& study, std::size_t metric) {
       effect.points = with.size();
       effect.difference = paired_difference(a, b, study.confidence);
       effect.mean_against = std::accumulate(b.begin(), b.end(), 0.0) / double(n);
+      if (study.common_random_numbers && n > 1) effect.pairing_gain = gain_of_pairing({a, b}, 0);
     }
   }
   return out;

@@ -18,8 +18,9 @@ std::vector<double> values_of(const Study& study, std::size_t point, std::size_t
 /// Without those that are not a number.
 std::vector<double> finite(std::vector<double> values);
 
-/// Of all points that have runs: which is best, and which cannot be told from it. `behind` is above
-/// zero for a point that is worse, whatever the metric's direction.
+/// Of points that have runs and are alike in all axes that are given: which is best, and which
+/// cannot be told from it. `behind` is above zero for a point that is worse, whatever the metric's
+/// direction.
 struct PointRanking {
   std::vector<std::size_t> points;  // those ranked; ranking.systems[i] is of points[i]
   std::size_t replications = 0;     // that all of them have
@@ -29,8 +30,9 @@ struct PointRanking {
   /// replications.
   double pairing_gain = 1;
 };
-/// None: the metric has no direction, or fewer than two points have runs.
-std::optional<PointRanking> rank_points(const Study& study, std::size_t metric);
+/// One for each combination of given values that has at least two points with runs; none if the
+/// metric has no direction.
+std::vector<PointRanking> rank_points(const Study& study, std::size_t metric);
 
 /// One value of an axis against the first one, all other axes equal.
 struct AxisEffect {
@@ -39,6 +41,8 @@ struct AxisEffect {
   std::size_t points = 0;   // pairs of points
   MeanInterval difference;  // over replications, of the mean over pairs of points
   double mean_against = 0;  // of the metric at the first value, over the same runs
+  /// How much wider the interval would be on different luck; 1 with fewer than two replications.
+  double pairing_gain = 1;
 };
 std::vector<AxisEffect> axis_effects(const Study& study, std::size_t metric);
 

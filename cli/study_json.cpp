@@ -69,20 +69,27 @@ std::string sweep_json(const analysis::Study& study, const SweepFacts& facts) {
     metric["of"] = study.metrics[m].of;
     metric["units"] = study.metrics[m].units;
     metric["better"] = std::string(name_of(study.metrics[m].better));
-    if (const auto ranking = analysis::rank_points(study, m)) {
-      metric["best_point"] = ranking->points[ranking->ranking.best];
-      metric["replications_compared"] = ranking->replications;
-      metric["pairing_gain"] = ranking->pairing_gain;
+    Json rankings = Json::array();
+    for (const analysis::PointRanking& ranking : analysis::rank_points(study, m)) {
+      Json one;
+      const std::size_t best = ranking.points[ranking.ranking.best];
+      one["given"] = study.name_of_part(best, true);
+      one["best_point"] = best;
+      one["replications"] = ranking.replications;
+      one["pairing_gain"] = ranking.pairing_gain;
       Json tied = Json::array();
-      for (std::size_t i = 0; i < ranking->points.size(); ++i)
-        if (ranking->ranking.systems[i].is_tied) tied.push_back(ranking->points[i]);
-      metric["not_told_from_best"] = std::move(tied);
+      for (std::size_t i = 0; i < ranking.points.size(); ++i)
+        if (ranking.ranking.systems[i].is_tied) tied.push_back(ranking.points[i]);
+      one["not_told_from_best"] = std::move(tied);
+      rankings.push_back(std::move(one));
     }
+    metric["rankings"] = std::move(rankings);
     Json effects = Json::array();
     for (const analysis::AxisEffect& e : analysis::axis_effects(study, m)) {
       Json effect = {{"axis", study.axes[e.axis].name}, {"value", e.label}, {"against", e.against}};
       effect.update(interval_json(e.difference));
       effect["pairs_of_points"] = e.points;
+      effect["pairing_gain"] = e.pairing_gain;
       effects.push_back(std::move(effect));
     }
     metric["effects"] = std::move(effects);

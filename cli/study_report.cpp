@@ -30,10 +30,6 @@ std::string count(std::size_t n, const std::string& what) {
   return with_commas(std::int64_t(n)) + ' ' + what + (n == 1 ? "" : "s");
 }
 
-std::string at_confidence(const Study& study) {
-  return number("%.4g %%", 100 * study.confidence);
-}
-
 std::string mean_text(const MeanInterval& m, const Terminal& terminal) {
   return m.n == 0 ? "-" : with_interval(m.mean, m.half_width, terminal);
 }
@@ -42,15 +38,17 @@ std::string mean_text(const MeanInterval& m, const Terminal& terminal) {
 std::string answer_of(const Study& study, std::size_t metric, const PointRanking& ranking,
                       const Terminal& terminal) {
   const analysis::Ranked& best = ranking.ranking.systems[ranking.ranking.best];
-  std::string out = title_of(study.metrics[metric]) + " is " +
+  const std::size_t point = ranking.points[ranking.ranking.best];
+  const std::string given = study.name_of_part(point, true);
+  std::string out = (given.empty() ? "" : given + ": ") + title_of(study.metrics[metric]) + " is " +
                     (study.metrics[metric].better == Better::higher ? "highest" : "lowest") +
-                    " with " + study.name_of_point(ranking.points[ranking.ranking.best]) + ": " +
+                    " with " + study.name_of_part(point, false) + ": " +
                     mean_text(best.value, terminal);
   std::size_t tied = 0;
   std::string first;
   for (std::size_t i = 0; i < ranking.points.size(); ++i) {
     if (i == ranking.ranking.best || !ranking.ranking.systems[i].is_tied) continue;
-    if (tied++ == 0) first = study.name_of_point(ranking.points[i]);
+    if (tied++ == 0) first = study.name_of_part(ranking.points[i], false);
   }
   if (ranking.replications < 2)
     out += " (one replication: nothing is known of its luck)";
@@ -67,35 +65,42 @@ std::vector<std::string> axis_names(const Study& study) {
   return out;
 }
 
+/// Where a point stands among those that it is ranked with.
+struct Standing {
+  std::string mark = "  ", behind = "-";
+};
+Standing standing_of(std::size_t point, const std::vector<PointRanking>& rankings,
+                     const Terminal& terminal) {
+  for (const PointRanking& ranking : rankings) {
+    const auto at = std::find(ranking.points.begin(), ranking.points.end(), point);
+    if (at == ranking.points.end()) continue;
+    const std::size_t i = std::size_t(at - ranking.points.begin());
+    const analysis::Ranked& r = ranking.ranking.systems[i];
+    if (i == ranking.ranking.best) return {"* ", "0"};
+    return {r.is_tied && ranking.replications > 1 ? "~ " : "  ", mean_text(r.behind, terminal)};
+  }
+  return {};
+}
+
 /// Of the metric that ranks: means, and how far behind the best.
-void print_points(Page& page, const Study& study, const std::optional<PointRanking>& ranking) {
+void print_points(Page& page, const Study& study, const std::vector<PointRanking>& rankings) {
   constexpr std::size_t metric = 0;
   const Terminal& terminal = page.terminal();
   page.heading(title_of(study.metrics[metric]) + " (" + study.metrics[metric].of + ')');
   std::vector<std::string> head{"  "};
   for (const std::string& name : axis_names(study)) head.push_back(name);
   head.insert(head.end(), {"mean at " + at_confidence(study), "n"});
-  if (ranking) head.emplace_back("behind the best");
+  if (!rankings.empty()) head.emplace_back("behind the best");
   Table table(head);
   for (std::size_t p = 0; p < std::min(study.points.size(), points_shown); ++p) {
     const auto values = analysis::finite(analysis::values_of(study, p, metric));
     const MeanInterval mean = analysis::mean_interval(values, study.confidence);
-    std::string mark = "  ", behind = "-";
-    if (ranking) {
-      const auto at = std::find(ranking->points.begin(), ranking->points.end(), p);
-      if (at != ranking->points.end()) {
-        const std::size_t i = std::size_t(at - ranking->points.begin());
-        const analysis::Ranked& r = ranking->ranking.systems[i];
-        const bool is_best = i == ranking->ranking.best;
-        mark = is_best ? "* " : r.is_tied && ranking->replications > 1 ? "~ " : "  ";
-        behind = is_best ? "0" : mean_text(r.behind, terminal);
-      }
-    }
-    std::vector<std::string> cells{mark};
+    const Standing standing = standing_of(p, rankings, terminal);
+    std::vector<std::string> cells{standing.mark};
     for (const std::string& label : study.points[p].labels) cells.push_back(label);
     cells.insert(cells.end(),
                  {values.empty() ? "-" : mean_text(mean, terminal), std::to_string(values.size())});
-    if (ranking) cells.push_back(behind);
+    if (!rankings.empty()) cells.push_back(standing.behind);
     table.add(cells);
   }
   table.print(page);
@@ -132,94 +137,56 @@ void print_effects(Page& page, const Study& study, std::size_t metric) {
   page.heading("What each axis does to " + study.metrics[metric].name +
                ", the others equal, on equal luck");
   Table table({"axis", "value", "against", "difference at " + at_confidence(study), "of it",
-               "pairs of points", "n"});
+               "points", "n", "narrower"});
   for (const analysis::AxisEffect& e : effects)
     table.add({study.axes[e.axis].name, e.label, e.against, mean_text(e.difference, terminal),
                e.mean_against == 0
                    ? "-"
                    : number("%+.2f %%", 100 * e.difference.mean / std::abs(e.mean_against)),
-               std::to_string(e.points), std::to_string(e.difference.n)});
+               std::to_string(e.points), std::to_string(e.difference.n),
+               e.difference.n < 2 || e.difference.half_width == 0
+                   ? "-"
+                   : number("%.1f x", e.pairing_gain)});
   table.print(page);
+  page.line();
+  page.bullet(Colour::dim, "-",
+              "points: pairs of points, which differ in this axis alone; narrower: than the "
+              "interval would be if every run had its own luck");
 }
 
-void print_optima(Page& page, const Study& study, std::size_t metric) {
-  const auto optima = analysis::optima(study, metric);
+void print_optima(Page& page, const Study& study) {
+  const std::vector<std::string> optima = study_optima(study);
   if (optima.empty()) return;
-  const bool is_low = study.metrics[metric].better == Better::lower;
-  page.heading(std::string(is_low ? "Bottom" : "Top") + " of " + study.metrics[metric].name +
-               ", of a parabola through the points");
-  const auto in_units = [](double x, const std::string& units) {
-    if (units == "s" && x > 0 && x < 3e9) return to_text(seconds(x));
-    return number("%.4g", x) + (units == "1" ? "" : ' ' + units);
-  };
-  for (const analysis::StudyOptimum& o : optima) {
-    const analysis::StudyAxis& axis = study.axes[o.axis];
-    std::string rest;
-    for (std::size_t a = 0; a < study.axes.size(); ++a)
-      if (a != o.axis)
-        rest += (rest.empty() ? "" : ", ") + study.axes[a].name + ' ' +
-                study.points[o.points.front()].labels[a];
-    const std::string where = rest.empty() ? axis.name : axis.name + " with " + rest;
-    if (o.is_at_end) {
-      page.bullet(Colour::dim, "-",
-                  where +
-                      ": the best point is at the end of what was run; the axis would have to "
-                      "go on there");
-      continue;
-    }
-    if (!o.top) {
-      page.bullet(Colour::dim, "-", where + ": the curve is too flat to place it");
-      continue;
-    }
-    const double low = study.points[o.points.front()].numbers[o.axis];
-    const double high = study.points[o.points.back()].numbers[o.axis];
-    std::string text = where + ": " + in_units(o.top->at, axis.units) + ", between " +
-                       in_units(o.top->low, axis.units) + " and " +
-                       in_units(o.top->high, axis.units) + " at " + at_confidence(study) +
-                       (o.is_log ? " (in its logarithm)" : "");
-    if (o.top->at < low || o.top->at > high) text += "; that lies outside of what was run";
-    page.bullet(Colour::plain, "-", text);
-  }
-}
-
-void print_no_effect(Page& page, const Study& study) {
-  for (const analysis::NoEffectAxis& none : analysis::axes_without_effect(study))
-    page.bullet(Colour::yellow, "!",
-                "the axis " + study.axes[none.axis].name + " changes nothing: " +
-                    (none.is_same_run
-                         ? "all its values gave the same events, in "
-                         : "all its values gave the same metrics (but not the same events), in ") +
-                    count(none.pairs, "pair") + " of runs with everything else equal");
+  const bool is_low = study.metrics.front().better == Better::lower;
+  page.heading(std::string(is_low ? "Bottom" : "Top") + " of " + study.metrics.front().name +
+               ", of a parabola through the points near the best");
+  for (const std::string& text : optima) page.bullet(Colour::plain, "-", text);
 }
 
 void print_study(Page& page, const Study& study) {
   const Terminal& terminal = page.terminal();
   if (study.metrics.empty()) return;
-  const auto ranking = analysis::rank_points(study, 0);
+  const auto rankings = analysis::rank_points(study, 0);
   if (!study.question.empty()) page.line(painted(terminal, Colour::dim, study.question));
-  for (const std::string& line :
-       wrapped(ranking ? answer_of(study, 0, *ranking, terminal)
-                       : study.name + ": " + count(study.points.size(), "point"),
-               std::size_t(std::max(terminal.width, 40))))
-    page.line(painted(terminal, Colour::bold, line));
-  print_points(page, study, ranking);
-  if (ranking) {
+  for (const std::string& answer : study_answers(study, terminal))
+    for (const std::string& line : wrapped(answer, std::size_t(std::max(terminal.width, 40))))
+      page.line(painted(terminal, Colour::bold, line));
+  print_points(page, study, rankings);
+  if (!rankings.empty()) {
     page.line();
-    std::string legend =
-        "* the best; ~ cannot be told from it; behind: how much worse than the "
-        "best, all of a column together at " +
-        at_confidence(study);
-    if (ranking->replications > 1 && study.common_random_numbers)
-      legend += "; equal replications had equal luck, which makes intervals of differences " +
-                number("%.1f", ranking->pairing_gain) + " times narrower here";
-    page.bullet(Colour::dim, "-", legend);
+    const bool has_given = !study.name_of_part(rankings.front().points.front(), true).empty();
+    page.bullet(Colour::dim, "-",
+                std::string("* the best") + (has_given ? " for what is given" : "") +
+                    "; ~ cannot be told from it; behind: how much worse than the best, all of a "
+                    "column together at " +
+                    at_confidence(study));
   }
   print_others(page, study);
   print_effects(page, study, 0);
-  print_optima(page, study, 0);
-  const auto none = analysis::axes_without_effect(study);
-  if (!none.empty()) page.line();
-  print_no_effect(page, study);
+  print_optima(page, study);
+  const std::vector<std::string> warnings = study_warnings(study);
+  if (!warnings.empty()) page.line();
+  for (const std::string& warning : warnings) page.bullet(Colour::yellow, "!", warning);
 }
 
 std::size_t failed_runs(const Study& study) {
@@ -229,13 +196,19 @@ std::size_t failed_runs(const Study& study) {
 
 }  // namespace
 
+std::string at_confidence(const Study& study) {
+  return number("%.4g %%", 100 * study.confidence);
+}
+
 std::string figure(double value, double half_width) {
   if (!std::isfinite(value)) return "-";
   // Two digits of the half width; five of a value that has none.
   const bool has_width = std::isfinite(half_width) && half_width > rounding * std::abs(value);
   const double last = has_width ? half_width / 10 : std::abs(value) / 1e4;
   const int decimals = last > 0 ? std::clamp(int(std::ceil(-std::log10(last))), 0, 9) : 0;
-  if (std::abs(value) >= 1e7 || (value != 0 && std::abs(value) < 1e-5))
+  if (decimals == 0 && std::abs(value) >= 1e4 && std::abs(value) < 1e15)
+    return with_commas(std::llround(value));
+  if (std::abs(value) >= 1e15 || (value != 0 && std::abs(value) < 1e-5))
     return number("%.4g", value);
   return number(("%." + std::to_string(decimals) + "f").c_str(), value);
 }
@@ -249,8 +222,58 @@ std::string with_interval(double value, double half_width, const Terminal& termi
 }
 
 std::string title_of(const analysis::StudyMetric& metric) {
-  return metric.units.empty() || metric.units == "1" ? metric.name
-                                                     : metric.name + " in " + metric.units;
+  const bool says_it = metric.name.ends_with('_' + metric.units);
+  return metric.units.empty() || metric.units == "1" || says_it
+             ? metric.name
+             : metric.name + " in " + metric.units;
+}
+
+std::vector<std::string> study_answers(const Study& study, const Terminal& terminal) {
+  std::vector<std::string> out;
+  for (const PointRanking& ranking : analysis::rank_points(study, 0))
+    out.push_back(answer_of(study, 0, ranking, terminal));
+  if (out.empty()) out = {study.name + ": " + count(study.points.size(), "point")};
+  return out;
+}
+
+std::vector<std::string> study_optima(const Study& study) {
+  std::vector<std::string> out;
+  const auto in_units = [](double x, const std::string& units) {
+    if (units == "s" && x > 0 && x < 3e9) return to_text(seconds(x));
+    return number("%.4g", x) + (units == "1" ? "" : ' ' + units);
+  };
+  for (const analysis::StudyOptimum& o : analysis::optima(study, 0)) {
+    const analysis::StudyAxis& axis = study.axes[o.axis];
+    if (axis.is_given) continue;
+    std::string rest;
+    for (std::size_t a = 0; a < study.axes.size(); ++a)
+      if (a != o.axis)
+        rest += (rest.empty() ? "" : ", ") + study.axes[a].name + ' ' +
+                study.points[o.points.front()].labels[a];
+    const std::string where = rest.empty() ? axis.name : axis.name + " with " + rest;
+    if (o.is_at_end)
+      out.push_back(where +
+                    ": the best point is at the end of what was run; the axis would have to go on "
+                    "there");
+    else if (!o.top)
+      out.push_back(where + ": the curve is too flat to place it");
+    else
+      out.push_back(where + ": " + in_units(o.top->at, axis.units) + ", between " +
+                    in_units(o.top->low, axis.units) + " and " + in_units(o.top->high, axis.units) +
+                    " at " + at_confidence(study) + (o.is_log ? " (fitted in its logarithm)" : ""));
+  }
+  return out;
+}
+
+std::vector<std::string> study_warnings(const Study& study) {
+  std::vector<std::string> out;
+  for (const analysis::NoEffectAxis& none : analysis::axes_without_effect(study))
+    out.push_back("the axis " + study.axes[none.axis].name + " changes nothing: " +
+                  (none.is_same_run
+                       ? "all its values gave the same events, in "
+                       : "all its values gave the same metrics (but not the same events), in ") +
+                  count(none.pairs, "pair") + " of runs with everything else equal");
+  return out;
 }
 
 std::string study_text(const Study& study, const Terminal& terminal) {

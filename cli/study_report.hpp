@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/study.hpp"
 #include "cli/terminal.hpp"
@@ -20,6 +21,11 @@ struct SweepFacts {
 /// What a study found: points with intervals, what each axis does, where an optimum lies, axes that
 /// do nothing.
 std::string study_text(const analysis::Study& study, const Terminal& terminal);
+/// Its sentences, for reports of another form: the best points; where an optimum lies; axes that do
+/// nothing.
+std::vector<std::string> study_answers(const analysis::Study& study, const Terminal& terminal);
+std::vector<std::string> study_optima(const analysis::Study& study);
+std::vector<std::string> study_warnings(const analysis::Study& study);
 /// The same with how the runs went.
 std::string sweep_text(const analysis::Study& study, const SweepFacts& facts,
                        const Terminal& terminal);
@@ -28,6 +34,8 @@ std::string sweep_json(const analysis::Study& study, const SweepFacts& facts);
 /// What would run: points, replications, seeds.
 std::string study_plan_text(const scenarios::StudyDesign& design, const Terminal& terminal);
 
+/// "95 %".
+std::string at_confidence(const analysis::Study& study);
 /// "0.9321" with as many digits as its half width deserves.
 std::string figure(double value, double half_width);
 /// "0.9321 ± 0.0021".

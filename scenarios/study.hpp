@@ -95,6 +95,9 @@ StudyReadResult read_study_text(const std::string& text, const std::string& name
 inline constexpr std::size_t max_points = 10000;
 inline constexpr std::size_t max_runs = 1000000;
 
+/// A metric of one figure: its unit from the suffix of its key, its direction from what it is.
+analysis::StudyMetric metric_of_figure(const std::string& path);
+
 /// What of a scenario the fabric and the steps of its jobs depend on, as one text: two scenarios
 /// with equal keys may use one Stage, one after the other.
 std::string stage_key(const Scenario& scenario);

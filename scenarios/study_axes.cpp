@@ -75,11 +75,12 @@ std::string label_of(const Node& node) {
 class AxisReader {
  public:
   AxisReader(const Node& node, const std::string& name, std::vector<Diagnostic>& diagnostics)
-      : fields_(node, "axes." + name, {"path", "values", "from", "to", "points", "spacing"},
-                diagnostics) {
+      : fields_(node, "axes." + name,
+                {"path", "values", "from", "to", "points", "spacing", "given"}, diagnostics) {
     axis_.name = name;
     axis_.place = node.place;
     axis_.path = fields_.text("path").value_or("");
+    axis_.is_given = fields_.flag("given").value_or(false);
     if (node.kind != Node::Kind::object) return;
     const Node* values = fields_.find("values");
     const bool is_range = fields_.has("from") || fields_.has("to") || fields_.has("points");

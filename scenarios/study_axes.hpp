@@ -41,8 +41,9 @@ struct AxisValue {
 
 struct Axis {
   std::string name;
-  std::string path;   // empty: values are objects that are laid over the scenario
-  std::string units;  // of the numbers
+  std::string path;       // empty: values are objects that are laid over the scenario
+  std::string units;      // of the numbers
+  bool is_given = false;  // points are ranked for each of its values
   Place place;
   std::vector<AxisValue> values;
   /// Of a range: what lies at a share of the way, 0 to 1.

@@ -117,7 +117,8 @@ class StudyReader {
       d.precision.reset();
     }
     if (!result_.ok()) return;
-    for (const Axis& axis : plan.axes) d.axes.push_back({axis.name, axis.path, axis.units});
+    for (const Axis& axis : plan.axes)
+      d.axes.push_back({axis.name, axis.path, axis.units, axis.is_given});
     make_points(plan);
     if (!result_.ok()) return;
     d.seed = seed();
@@ -416,6 +417,11 @@ std::optional<MetricFormula> MetricFormula::parse(const std::string& text) {
     is_divisor = over < times;
     start = end + 3;
   }
+}
+
+analysis::StudyMetric metric_of_figure(const std::string& path) {
+  const std::string key = last_key(path);
+  return {path, path, units_of(key), better_of(key)};
 }
 
 std::string stage_key(const Scenario& scenario) {

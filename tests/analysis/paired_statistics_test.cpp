@@ -143,5 +143,16 @@ TEST(ParabolaTop, its_interval_covers_the_truth) {
   EXPECT_NEAR(double(held) / found, 0.95, 0.02);
 }
 
+TEST(UnpairedDifference, is_the_interval_of_welch) {
+  // Variances of the means: 1 / 3 and 4 / 3; degrees (5/3)^2 / ((1/9) / 2 + (16/9) / 2) = 2.941;
+  // t(0.975, 2.941) = 3.218, times sqrt(5/3).
+  const std::vector<double> x{4, 5, 6}, y{0, 2, 4};
+  const MeanInterval d = unpaired_difference(x, y, 0.95);
+  EXPECT_DOUBLE_EQ(d.mean, 3);
+  EXPECT_NEAR(d.half_width, student_quantile(0.975, 50.0 / 17) * std::sqrt(5.0 / 3), 1e-12);
+  EXPECT_NEAR(d.half_width, 4.154, 0.005);
+  EXPECT_TRUE(std::isinf(unpaired_difference(std::vector<double>{1.0}, y, 0.95).half_width));
+}
+
 }  // namespace
 }  // namespace trainyard::analysis

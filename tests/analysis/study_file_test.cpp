@@ -24,7 +24,7 @@ Study made_up() {
   s.base = "{}";
   s.common_random_numbers = false;
   s.confidence = 0.9;
-  s.axes = {{"topology", "", ""}, {"scale", "cluster.servers", "1"}};
+  s.axes = {{"topology", "", "", false}, {"scale", "cluster.servers", "1", true}};
   s.metrics = {{"goodput", "jobs.llm.goodput", "1", Better::higher},
                {"step_s", "jobs.llm.step_s", "s", Better::lower}};
   s.accounts = {"useful", "lost work"};

@@ -18,7 +18,7 @@ constexpr double none = std::numeric_limits<double>::quiet_NaN();
 /// Axes a (1, 2) and b (x, y); one metric, of which more is better; values[point][replication].
 Study grid(const std::vector<std::vector<double>>& values) {
   Study s;
-  s.axes = {{"a", "cluster.spares", "1"}, {"b", "", ""}};
+  s.axes = {{"a", "cluster.spares", "1", false}, {"b", "", "", false}};
   s.metrics = {{"goodput", "jobs.llm.goodput", "1", Better::higher}};
   s.points = {{{"1", "x"}, {1, none}},
               {{"1", "y"}, {1, none}},
@@ -41,8 +41,9 @@ Study grid(const std::vector<std::vector<double>>& values) {
 TEST(StudyStatistics, ranks_points_on_equal_luck) {
   // Differences to the first are 1 exactly, whatever luck does; point 3 is level with it.
   const Study s = grid({{5, 7, 9}, {4, 6, 8}, {4, 6, 8}, {5.1, 6.9, 9}});
-  const auto ranking = rank_points(s, 0);
-  ASSERT_TRUE(ranking.has_value());
+  const auto rankings = rank_points(s, 0);
+  ASSERT_EQ(rankings.size(), 1u);
+  const PointRanking* ranking = &rankings[0];
   EXPECT_EQ(ranking->replications, 3u);
   EXPECT_THAT(ranking->points, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(ranking->ranking.best, 0u);
@@ -58,18 +59,32 @@ TEST(StudyStatistics, ranks_points_on_equal_luck) {
 TEST(StudyStatistics, the_lowest_can_be_the_best) {
   Study s = grid({{5, 7}, {4, 6}, {8, 9}, {5, 7}});
   s.metrics[0].better = Better::lower;
-  const auto ranking = rank_points(s, 0);
-  ASSERT_TRUE(ranking.has_value());
+  const auto rankings = rank_points(s, 0);
+  ASSERT_EQ(rankings.size(), 1u);
+  const PointRanking* ranking = &rankings[0];
   EXPECT_EQ(ranking->ranking.best, 1u);
   EXPECT_DOUBLE_EQ(ranking->ranking.systems[1].value.mean, 5);
   EXPECT_DOUBLE_EQ(ranking->ranking.systems[0].behind.mean, 1);  // behind is worse, above zero
   s.metrics[0].better = Better::neither;
-  EXPECT_FALSE(rank_points(s, 0).has_value());
+  EXPECT_TRUE(rank_points(s, 0).empty());
+}
+
+TEST(StudyStatistics, points_are_ranked_for_each_value_that_is_given) {
+  Study s = grid({{5, 7}, {4, 6}, {8, 9}, {9, 10}});
+  s.axes[0].is_given = true;
+  const auto rankings = rank_points(s, 0);
+  ASSERT_EQ(rankings.size(), 2u);
+  EXPECT_THAT(rankings[0].points, ElementsAre(0, 1));
+  EXPECT_EQ(rankings[0].points[rankings[0].ranking.best], 0u);
+  EXPECT_EQ(rankings[1].points[rankings[1].ranking.best], 3u);
+  EXPECT_EQ(s.name_of_part(3, true), "a 2");
+  EXPECT_EQ(s.name_of_part(3, false), "b y");
 }
 
 TEST(StudyStatistics, a_replication_that_failed_somewhere_is_left_out_everywhere) {
   const Study s = grid({{5, none, 9}, {4, 6, 8}, {4, 6, 8}, {5, 7, 9}});
-  const auto ranking = rank_points(s, 0);
+  const auto rankings = rank_points(s, 0);
+  const PointRanking* ranking = &rankings.at(0);
   EXPECT_EQ(ranking->replications, 2u);
   EXPECT_DOUBLE_EQ(ranking->ranking.systems[1].value.mean, 6);  // of 4 and 8
   EXPECT_EQ(finite(values_of(s, 0, 0)).size(), 2u);
@@ -88,6 +103,8 @@ TEST(StudyStatistics, what_an_axis_does_is_told_over_pairs_of_points) {
   // t(0.975, 1) s / sqrt(2) = 12.7062 * 0.7071 / 1.4142 = 6.3531
   EXPECT_NEAR(effects[1].difference.half_width, 6.3531, 1e-4);
   EXPECT_DOUBLE_EQ(effects[1].mean_against, 7.25);
+  // Means over pairs at x: 6.5, 8; at y: 4.5, 5. Variances 1.125, 0.125 against 0.5 of -2, -3.
+  EXPECT_NEAR(effects[1].pairing_gain, std::sqrt(1.25 / 0.5), 1e-12);
 }
 
 TEST(StudyStatistics, an_axis_that_changes_nothing_is_found) {
@@ -107,7 +124,7 @@ TEST(StudyStatistics, an_axis_that_changes_nothing_is_found) {
 
 TEST(StudyStatistics, the_top_of_a_curve_lies_where_it_was_put) {
   Study s;
-  s.axes = {{"interval", "jobs.llm.checkpoint.interval", "s"}};
+  s.axes = {{"interval", "jobs.llm.checkpoint.interval", "s", false}};
   s.metrics = {{"goodput", "", "1", Better::higher}};
   sim::Stream luck(sim::Seed{8}, "curve");
   const std::vector<double> at{100, 200, 400, 800, 1600, 3200};

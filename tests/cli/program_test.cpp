@@ -389,5 +389,68 @@ TEST_F(Program, catalog_and_schema) {
   EXPECT_TRUE(nlohmann::json::parse(run({"schema"}).out).contains("$schema"));
 }
 
+TEST_F(Program, a_sweep_is_interrupted_resumed_sharded_and_merged_to_the_same_table) {
+  const std::string study =
+      file("study.json", R"({"extends": ")" + library("quickstart.json") + R"(",
+      "scenario": {"duration": "1 d"}, "replications": 3, "axes": {
+        "interval": {"path": "jobs.llama.checkpoint.interval", "values": ["10 min", "1 h"]}}})");
+  const Finished list = run({"sweep", study, "--list"});
+  EXPECT_EQ(list.status, 0) << list.err;
+  EXPECT_THAT(list.out, HasSubstr("2 points, 3 replications of each: 6 runs"));
+  EXPECT_FALSE(std::filesystem::exists(path("study")));
+
+  const Finished whole = run({"sweep", study, "-o", "whole", "--json"});
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  const auto json = nlohmann::json::parse(whole.out);
+  EXPECT_EQ(json["points"], 2);
+  EXPECT_EQ(json["replications"], 3);
+  EXPECT_EQ(json["done"], 6);
+  EXPECT_EQ(json["failed"], 0);
+  EXPECT_EQ(run({"sweep", study, "-o", "whole"}).status, 2);  // it has results
+  EXPECT_EQ(run({"sweep", study, "-o", "whole", "--resume"}).status, 0);
+
+  for (const char* shard : {"1/3", "3/3"})
+    EXPECT_EQ(run({"sweep", study, "-o", "parts", "--shard", shard}).status, 0);
+  const Finished early = run({"sweep", study, "-o", "parts", "--merge"});
+  EXPECT_EQ(early.status, 1);
+  EXPECT_THAT(early.err, HasSubstr("runs are missing"));
+  EXPECT_EQ(run({"sweep", study, "-o", "parts", "--shard", "2/3", "--threads", "2"}).status, 0);
+  EXPECT_EQ(run({"sweep", study, "-o", "parts", "--merge"}).status, 0);
+  EXPECT_TRUE(content_of(path("parts/study.h5")) == content_of(path("whole/study.h5")));
+  EXPECT_EQ(content_of(path("parts/table.csv")), content_of(path("whole/table.csv")));
+
+  const Finished compared = run({"compare", "whole@0", "whole@1"});
+  EXPECT_EQ(compared.status, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("3 pairs"));
+  const Finished report = run({"report", "whole"});
+  EXPECT_EQ(report.status, 0) << report.err;
+  EXPECT_THAT(content_of(path("whole/report.html")), HasSubstr("<svg"));
+  EXPECT_EQ(run({"export", "whole/study.h5", "--csv", "csv"}).status, 0);
+}
+
+TEST_F(Program, a_sweep_says_what_is_wrong_with_its_options) {
+  const std::string study =
+      file("study.json", R"({"extends": ")" + library("quickstart.json") + R"("})");
+  EXPECT_THAT(run({"sweep", study, "--shard", "5/4"}).err, HasSubstr("2/4 for the second of four"));
+  EXPECT_THAT(run({"sweep", study, "--shard", "auto"}).err, HasSubstr("SLURM_ARRAY_TASK_ID"));
+  EXPECT_THAT(run({"sweep", study, "--merge", "--list"}).err, HasSubstr("contradict"));
+  EXPECT_EQ(run({"sweep", "no-such-study.json"}).status, 2);
+  const Finished slurm = run({"sweep", study, "--slurm", "4", "--set", "duration=1 d"});
+  EXPECT_EQ(slurm.status, 0);
+  EXPECT_THAT(slurm.out, HasSubstr("#SBATCH --array=1-4"));
+  EXPECT_THAT(slurm.out, HasSubstr("--set 'duration=1 d'"));
+}
+
+TEST_F(Program, a_report_of_a_run_is_one_file) {
+  ASSERT_EQ(run({"run", library("quickstart.json"), "-o", "run.h5"}).status, 0);
+  const Finished report = run({"report", "run.h5"});
+  EXPECT_EQ(report.status, 0) << report.err;
+  EXPECT_EQ(report.out, "run.html\n");
+  const std::string html = content_of(path("run.html"));
+  EXPECT_THAT(html, HasSubstr("from the peak of its GPUs to useful work"));
+  EXPECT_THAT(html, HasSubstr("Kokolis et al."));  // the sources of its figures
+  EXPECT_EQ(run({"report", "nothing.h5"}).status, 1);
+}
+
 }  // namespace
 }  // namespace trainyard::cli
