@@ -36,6 +36,11 @@ std::string tick_text(double x, double step) {
   return number(x, ("%." + std::to_string(decimals) + "f").c_str());
 }
 
+/// A value of a logarithmic axis as it is: 16384, 2.5.
+std::string place_text(double x) {
+  return std::abs(x) < 1e5 ? number(x, "%.6g") : tick_text(x, x);
+}
+
 std::string text(double x, double y, const std::string& what, const std::string& more = "") {
   return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\"" + more + ">" + escaped(what) +
          "</text>\n";
@@ -94,6 +99,16 @@ std::vector<double> log_ticks(double low, double high) {
       if ((digit == 1.0 || !is_wide) && tick >= low / 1.0001 && tick <= high * 1.0001)
         out.push_back(tick);
     }
+  return out;
+}
+
+/// All places of the values if they are no more than `most`; else none.
+std::vector<double> few_values(const std::vector<ChartSeries>& series, std::size_t most) {
+  std::vector<double> out;
+  for (const ChartSeries& s : series) out.insert(out.end(), s.x.begin(), s.x.end());
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  if (out.size() > most) out.clear();
   return out;
 }
 
@@ -225,7 +240,9 @@ std::string svg_of(const LineChart& chart) {
   std::vector<double> x_ticks;
   if (has_labels)
     for (std::size_t i = 0; i < chart.x_labels.size(); ++i) x_ticks.push_back(double(i));
-  else
+  else if (chart.is_log_x)
+    x_ticks = few_values(chart.series, 10);
+  if (x_ticks.empty())
     x_ticks = chart.is_log_x ? log_ticks(x_low, x_high) : nice_ticks(x_low, x_high, 7);
   const double x_step = x_ticks.size() > 1 ? x_ticks[1] - x_ticks[0] : 1;
   for (std::size_t i = 0; i < x_ticks.size(); ++i) {
@@ -233,8 +250,9 @@ std::string svg_of(const LineChart& chart) {
     const double x = px(x_ticks[i]);
     out += line(x, bottom, x, bottom + 4, "stroke=\"currentColor\"");
     out += text(x, bottom + 17,
-                has_labels ? chart.x_labels[i]
-                           : tick_text(x_ticks[i], chart.is_log_x ? x_ticks[i] : x_step),
+                has_labels       ? chart.x_labels[i]
+                : chart.is_log_x ? place_text(x_ticks[i])
+                                 : tick_text(x_ticks[i], x_step),
                 " text-anchor=\"middle\"");
   }
   out += line(left, bottom, right, bottom, "stroke=\"currentColor\"");

@@ -20,10 +20,24 @@ const Usage& usage() {
           "the time went, what would help, assumptions with their sources, the scenario.",
       .examples = {{"trainyard report quickstart.h5", "quickstart.html beside it"},
                    {"trainyard report out -o fabric.html", "of the study in the folder out"}},
-      .options = {{"output,o", "FILE", "the file; default: the input's name with .html"}},
+      .options = {{"output,o", "FILE", "the file; default: the input's name with .html"},
+                  {"figures", "FOLDER", "write the figures there, too, as SVG files"}},
       .least = 1,
       .most = 1};
   return table;
+}
+
+/// Every figure of the page as a file of its own: figure-1.svg, figure-2.svg, …
+void write_figures(const std::string& html, const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  std::size_t number = 0;
+  for (std::size_t at = html.find("<svg"); at != std::string::npos;
+       at = html.find("<svg", at + 1)) {
+    const std::size_t end = html.find("</svg>", at);
+    const std::string file = folder + "/figure-" + std::to_string(++number) + ".svg";
+    write_file(file, html.substr(at, end + 6 - at) + '\n');
+    std::cout << file << '\n';
+  }
 }
 
 }  // namespace
@@ -47,6 +61,7 @@ Exit report_command(const Arguments& arguments) {
   file = args.value("output").value_or(file);
   write_file(file, html);
   std::cout << file << '\n';
+  if (const auto folder = args.value("figures")) write_figures(html, *folder);
   return Exit::done;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/step_report.hpp"
+#include "cli/step_trace.hpp"
 #include "models/compute/kernels.hpp"
 #include "models/training/memory.hpp"
 #include "models/training/step_model.hpp"
@@ -39,6 +40,9 @@ const Usage& usage() {
                    true},
                   {"expect", "PATH>=X",
                    "exit status 3 if a figure of --json misses the bound; repeatable", true},
+                  {"trace", "FILE",
+                   "write the step as a trace for ui.perfetto.dev; compressed if the name ends in "
+                   ".gz"},
                   {"json", "", "print the figures as one JSON object"}},
       .least = 1,
       .most = 1};
@@ -100,6 +104,9 @@ StepReport report_of(const scenarios::Scenario& scenario, const std::string& nam
     out.replicas_played = model.distinct_replicas(placement);
     out.step_without_slow = model.profile({placement.servers, {}}).step;
   }
+  if (const auto file = args.value("trace"))
+    analysis::write_maybe_gzip(*file,
+                               step_trace(name, model.timeline(placement), out.profile).json);
   const double peak = models::peak_flops(server.gpu, models::operands_of(job.parallel.precision));
   const double peak_flops = peak * double(job.gpus) * to_seconds(out.profile.step);
   out.mfu = out.profile.model_flops / peak_flops;

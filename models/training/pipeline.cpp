@@ -19,8 +19,9 @@ struct Arrival {
 
 class Player {
  public:
-  explicit Player(const PipelineInput& input)
+  explicit Player(const PipelineInput& input, std::vector<PipelineSlice>* slices)
       : in_(input),
+        slices_(slices),
         p_(input.stages),
         v_(input.chunks),
         m_(input.micro_batches),
@@ -74,6 +75,7 @@ class Player {
     const std::size_t chunk = chunk_of(stage, op.chunk);
     if (op.weight_gradient) {
       complete(play, chunk, play.end_s, in_.weight_gradient_s[chunk]);
+      record(stage, op, play.end_s, in_.weight_gradient_s[chunk]);
       return true;
     }
     const int virtual_stage = op.chunk * p_ + stage;
@@ -86,10 +88,13 @@ class Player {
     play.waiting_compute_s += computed - play.end_s;
     play.waiting_transfer_s += arrived - computed;
     if (op.backward) {
+      const double length =
+          order.splits_backward() ? input_gradient_s_[chunk] : in_.backward_s[chunk];
       if (order.splits_backward())
-        pass(play, arrived, input_gradient_s_[chunk]);
+        pass(play, arrived, length);
       else
-        complete(play, chunk, arrived, in_.backward_s[chunk]);
+        complete(play, chunk, arrived, length);
+      record(stage, op, play.end_s, length);
       if (virtual_stage > 0) send_backward(stage, virtual_stage, op.micro_batch, play.end_s);
       return true;
     }
@@ -97,6 +102,7 @@ class Player {
     const double start = std::max(arrived, parameters);
     play.waiting_parameters_s += start - arrived;
     const double end = pass(play, start, in_.forward_s[chunk]);
+    record(stage, op, end, in_.forward_s[chunk]);
     if (op.micro_batch == 0) {
       out_.first_forward_s[chunk] = start;
       out_.first_forward_end_s[chunk] = end;
@@ -109,6 +115,10 @@ class Player {
       message = {end, end};  // the loss is computed here
     }
     return true;
+  }
+
+  void record(int stage, const PipelineOp& op, double end, double length) {
+    if (slices_ != nullptr) slices_->push_back({stage, op, end - length, end});
   }
 
   static double pass(StagePlay& play, double start, double duration) {
@@ -161,6 +171,7 @@ class Player {
   }
 
   const PipelineInput& in_;
+  std::vector<PipelineSlice>* const slices_;
   const int p_, v_, m_;
   const int virtual_stages_;
   /// [virtual stage][micro-batch]: the activations, and once the forward took them, the gradient.
@@ -195,7 +206,7 @@ double PipelinePlay::bubble_s() const {
   return stages.empty() ? 0 : sum / double(stages.size());
 }
 
-PipelinePlay play_pipeline(const PipelineInput& input) {
+PipelinePlay play_pipeline(const PipelineInput& input, std::vector<PipelineSlice>* slices) {
   const auto all = std::size_t(input.stages * input.chunks);
   check(input.stages >= 1 && input.chunks >= 1 && input.micro_batches >= 1,
         "a pipeline has stages, chunks, micro-batches");
@@ -213,7 +224,7 @@ PipelinePlay play_pipeline(const PipelineInput& input) {
   }
   check(input.parameters_ready_s.empty() || input.parameters_ready_s.size() == all,
         "parameters of every chunk, or of none");
-  return Player(input).play();
+  return Player(input, slices).play();
 }
 
 }  // namespace trainyard::models

@@ -77,6 +77,16 @@ struct PipelinePlay {
   double bubble_s() const;  // mean over stages of the time not busy
 };
 
-PipelinePlay play_pipeline(const PipelineInput& input);
+/// One pass as it was played.
+struct PipelineSlice {
+  int stage = 0;
+  PipelineOp op{};
+  double start_s = 0;
+  double end_s = 0;
+};
+
+/// `slices`, if given, gets every pass: those of one stage in order.
+PipelinePlay play_pipeline(const PipelineInput& input,
+                           std::vector<PipelineSlice>* slices = nullptr);
 
 }  // namespace trainyard::models

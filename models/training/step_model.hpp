@@ -47,6 +47,17 @@
 /// (store_traffic.hpp), new solves on known paths. Page: docs/models/step.md.
 namespace trainyard::models {
 
+/// One step of the slowest replica on the clock, in seconds from the end of the optimizer of the
+/// step before; what stages do at the same time overlaps. Without jitter.
+struct StepTimeline {
+  int stages = 0, chunks = 0;
+  std::vector<PipelineSlice> passes;       // of one stage in order; empty without a played pipeline
+  std::vector<double> parameters_ready_s;  // [stage * chunks + chunk]; empty: from the start
+  std::vector<double> gradients_from_s;    // by stage: the first of them are final
+  double gradients_end_s = 0;              // all are reduced, in all replicas
+  double optimizer_end_s = 0;              // the step
+};
+
 class StepModel final : public StepSource {
  public:
   /// The job must have passed check_plan(). `router` must outlive the model; after its links
@@ -84,6 +95,9 @@ class StepModel final : public StepSource {
   /// Seconds of the step of another job with the same ranks, groups and bytes of a message: this
   /// one with mechanisms turned off. Paths are not routed again. Becomes a model of that job.
   double step_s_of(const JobSpec& variant, const Placement& placement);
+
+  /// The step on the clock, for a picture of it.
+  StepTimeline timeline(const Placement& placement);
 
   /// How many replicas of the model have to be played: those with equal speeds and equal transfer
   /// times count once.
@@ -257,6 +271,7 @@ class StepModel final : public StepSource {
   bool watches_links_ = false;                 // some link is so busy that it may bound the step
   bool is_first_of_run_ = true;
   std::vector<topologies::HostId> standing_on_;  // whose paths are all known; empty: not all are
+  StepTimeline* timeline_ = nullptr;             // that times() fills in
   double compute_scale_ = 1.0;
   bool is_calibrated_ = false;
   std::vector<double> pass_forward_s_,

@@ -322,6 +322,11 @@ StepModel::Times StepModel::times(const Placement& placement, Detail detail) {
   }
 
   double end_s = t.slowest.makespan_s;
+  if (timeline_ != nullptr && plan_.mechanisms.bubble) {
+    PipelineInput input = pipeline_input(*slowest);
+    input.parameters_ready_s = ready_s;
+    play_pipeline(input, &timeline_->passes);
+  }
   if (has_data_traffic) {
     const Reduced reduction = reduced(gradients, end_s);
     // What a collective hides behind compute it takes from it in part: SMs and memory bandwidth.
@@ -333,9 +338,31 @@ StepModel::Times StepModel::times(const Placement& placement, Detail detail) {
   }
   t.optimizer_s = optimizer_s(placement);
   t.step_s = end_s + t.optimizer_s;
+  if (timeline_ != nullptr) {
+    timeline_->stages = plan_.pipeline;
+    timeline_->chunks = plan_.chunks;
+    timeline_->parameters_ready_s = ready_s;
+    timeline_->gradients_from_s.assign(stages, end_s);
+    for (std::size_t at = 0; at < gradients.size(); ++at) {
+      double& from = timeline_->gradients_from_s[at / std::size_t(plan_.chunks)];
+      from = std::min(from, gradients[at].start_s);
+    }
+    timeline_->gradients_end_s = has_data_traffic ? end_s : t.slowest.makespan_s;
+    timeline_->optimizer_end_s = t.step_s;
+  }
   check(stages == costs_.optimizer_s.size(), "costs of every stage are there", stages);
   if (detail == Detail::split) split_times(t, *slowest, end_s);
   return t;
+}
+
+StepTimeline StepModel::timeline(const Placement& placement) {
+  check(profile(placement).cut_off.empty(), "a step with all its paths has a timeline");
+  place_store_flows(placement);
+  StepTimeline out;
+  timeline_ = &out;
+  times(placement, Detail::total);
+  timeline_ = nullptr;
+  return out;
 }
 
 // Where the time went, as a mean over the GPUs.
