@@ -69,6 +69,8 @@ struct Study {
   std::vector<std::string> accounts;  // of the ledger
   std::vector<StudyPoint> points;
   std::vector<StudyRun> runs;  // by point, then replication
+  /// Settings that did nothing in any complete run, as runs tell it: "path: reason".
+  std::vector<std::string> no_effect;
 
   /// "topology fat-tree, oversubscription 4"; "as it is" without axes.
   std::string name_of_point(std::size_t point) const;

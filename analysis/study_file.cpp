@@ -16,6 +16,7 @@ constexpr const char* metrics_path = "study/metrics";
 constexpr const char* points_path = "study/points";
 constexpr const char* runs_path = "study/runs";
 constexpr const char* ledgers_path = "study/ledgers";
+constexpr const char* no_effect_path = "study/no_effect";
 constexpr std::size_t columns_before_metrics = 5;
 constexpr std::size_t columns_before_accounts = 2;
 
@@ -94,6 +95,13 @@ Table ledgers_table(const Study& study) {
     for (const double gpu_s : run.ledger_gpu_s) row.emplace_back(gpu_s);
     table.add_row(row);
   }
+  return table;
+}
+
+Table no_effect_table(const Study& study) {
+  Table table = Table::with(no_effect_path, "settings that did nothing in any complete run",
+                            {{"setting", "", "path: reason", ColumnType::text}});
+  for (const std::string& setting : study.no_effect) table.add_row({setting});
   return table;
 }
 
@@ -185,8 +193,8 @@ void write_study(const Study& study, const std::string& path, const std::string&
   RunWriter writer(path, info);
   writer.begin();
   Ending ending;
-  ending.tables = {axes_table(study), metrics_table(study), points_table(study), runs_table(study),
-                   ledgers_table(study)};
+  ending.tables = {axes_table(study), metrics_table(study), points_table(study),
+                   runs_table(study), ledgers_table(study), no_effect_table(study)};
   ending.attributes = {
       {"study_name", study.name},
       {"study_description", study.description},
@@ -233,6 +241,8 @@ Study read_study(const std::string& path) {
     }
   read_runs(file, study);
   read_ledgers(file, study);
+  const Columns no_effect(file, no_effect_path);
+  study.no_effect = no_effect.of<std::string>("setting");
   return study;
 }
 

@@ -11,6 +11,7 @@
 ///     study/metrics  name, of, units, better
 ///     study/points   for each axis NAME: its label and NAME_value, its number
 ///     study/runs     point, replication, seed, state, fingerprint, a column a metric
+///     study/no_effect  settings that did nothing in any run, with the reason
 ///     study/ledgers  point, replication, GPU-seconds of the cluster by account
 ///
 /// The same study gives the same bytes, whoever ran its runs, and in whatever order.

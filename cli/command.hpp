@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// All of them, in the order of `trainyard --help`.
+std::span<const Command> commands();
+
 // One small file each.
 Exit check_command(const Arguments&);
 Exit run_command(const Arguments&);
@@ -46,6 +50,8 @@ Exit collective_command(const Arguments&);
 Exit validate_command(const Arguments&);
 Exit calibrate_command(const Arguments&);
 Exit compare_command(const Arguments&);
+Exit completion_command(const Arguments&);
+Exit man_command(const Arguments&);
 Exit plan_command(const Arguments&);
 Exit report_command(const Arguments&);
 Exit sweep_command(const Arguments&);

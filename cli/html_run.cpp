@@ -204,7 +204,8 @@ void add_scenario_to_report(HtmlPage& page, const std::string& scenario) {
 std::string run_html(const RunReader& run) {
   const std::string name = run.text("scenario_name");
   std::string subtitle = "A run of " + name;
-  if (const analysis::Value* seed = run.attribute("seed")) subtitle += ", seed " + analysis::text_of(*seed);
+  if (const analysis::Value* seed = run.attribute("seed"))
+    subtitle += ", seed " + analysis::text_of(*seed);
   const auto summary = run.summary();
   if (const auto s = figure_of(summary, "simulated_s"))
     subtitle += ", " + to_text(seconds(*s)) + " simulated";

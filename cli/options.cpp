@@ -125,9 +125,28 @@ std::string help_text(const Usage& usage, int width) {
   return out.str();
 }
 
+namespace {
+std::vector<Usage>* asked_for = nullptr;  // while usages_of() asks
+}
+
 bool printed_help(const Usage& usage, const Parsed& args) {
-  if (args.help) std::cout << help_text(usage, stdout_terminal().width);
-  return args.help;
+  if (!args.help) return false;
+  if (asked_for != nullptr)
+    asked_for->push_back(usage);
+  else {
+    static bool has_printed = false;  // some commands have two forms
+    std::cout << (has_printed ? "\n" : "") << help_text(usage, stdout_terminal().width);
+    has_printed = true;
+  }
+  return true;
+}
+
+std::vector<Usage> usages_of(const Command& command, const Arguments& arguments) {
+  std::vector<Usage> out;
+  asked_for = &out;
+  command.run(arguments);
+  asked_for = nullptr;
+  return out;
 }
 
 std::uint64_t parse_seed(const std::string& text) {

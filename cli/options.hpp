@@ -59,6 +59,10 @@ std::string help_text(const Usage& usage, int width);
 /// If help was asked for: prints it on stdout and returns true.
 bool printed_help(const Usage& usage, const Parsed& args);
 
+/// What a command says of itself when it is asked for help with these arguments; nothing is
+/// printed. In the order in which it says it.
+std::vector<Usage> usages_of(const Command& command, const Arguments& arguments = {"--help"});
+
 /// A seed: decimal, 0 to 2^64 - 1, nothing else. Throws UsageError.
 std::uint64_t parse_seed(const std::string& text);
 

@@ -189,6 +189,14 @@ void print_study(Page& page, const Study& study) {
   for (const std::string& warning : warnings) page.bullet(Colour::yellow, "!", warning);
 }
 
+/// What the runs themselves said of a setting that did nothing: ". Reason: …".
+std::string reason_of(const Study& study, const std::string& path) {
+  for (const std::string& setting : study.no_effect)
+    if (!path.empty() && setting.starts_with(path + ": "))
+      return ". The runs say why: " + setting.substr(path.size() + 2);
+  return {};
+}
+
 std::size_t failed_runs(const Study& study) {
   return std::size_t(std::count_if(study.runs.begin(), study.runs.end(),
                                    [](const auto& run) { return run.state == "failed"; }));
@@ -272,7 +280,8 @@ std::vector<std::string> study_warnings(const Study& study) {
                   (none.is_same_run
                        ? "all its values gave the same events, in "
                        : "all its values gave the same metrics (but not the same events), in ") +
-                  count(none.pairs, "pair") + " of runs with everything else equal");
+                  count(none.pairs, "pair") + " of runs with everything else equal" +
+                  reason_of(study, study.axes[none.axis].path));
   return out;
 }
 

@@ -205,7 +205,7 @@ void add_cost(Page& page, const scenarios::RunCost& cost, std::int64_t gpus) {
 /// "cdu-3 at 87 %".
 std::string limit_text(const std::string& part, double utilisation) {
   return utilisation > scenarios::nothing_left ? part + ", with nothing left that runs"
-                                    : part + " at " + percent(utilisation);
+                                               : part + " at " + percent(utilisation);
 }
 
 /// Power and cooling: where the energy went, what was short, what the plant did to racks.

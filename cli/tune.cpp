@@ -209,8 +209,10 @@ Exit tune_command(const Arguments& arguments) {
   if (what == "checkpoint") return checkpoint(rest);
   if (what == "spares") return spares(rest);
   if (what == "--help" || what == "-h") {
-    const int width = stdout_terminal().width;
-    std::cout << help_text(checkpoint_usage(), width) << '\n' << help_text(spares_usage(), width);
+    Parsed help;
+    help.help = true;
+    printed_help(checkpoint_usage(), help);
+    printed_help(spares_usage(), help);
     return Exit::done;
   }
   throw UsageError(what.empty() ? "say what to tune: checkpoint or spares"

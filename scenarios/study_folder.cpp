@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "analysis/paired_statistics.hpp"
@@ -93,7 +94,8 @@ bool StudyFolder::has(std::size_t point, std::size_t replication) const {
 }
 
 analysis::StudyRun StudyFolder::read(const std::string& text, std::size_t point,
-                                     std::size_t replication, const std::string& file) const {
+                                     std::size_t replication, const std::string& file,
+                                     std::vector<std::string>* no_effect) const {
   const Json json = Json::parse(text, nullptr, false);
   const auto refuse = [&](const std::string& why) {
     throw StudyRefused(file + ": " + why + "; remove it, and --resume runs it again");
@@ -108,6 +110,9 @@ analysis::StudyRun StudyFolder::read(const std::string& text, std::size_t point,
   run.seed = design_.seed_of(point, replication);
   run.state = result.value("state", "failed");
   run.fingerprint = result.value("fingerprint", "");
+  if (no_effect != nullptr && result.contains("no_effect") && result["no_effect"].is_array())
+    for (const Json& setting : result["no_effect"])
+      if (setting.is_string()) no_effect->push_back(setting.get<std::string>());
   for (const MetricFormula& formula : design_.formulas)
     run.values.push_back(run.is_complete() ? value_of(formula, result) : not_defined);
   for (std::size_t a = 0; a < models::accounts; ++a) {
@@ -119,11 +124,11 @@ analysis::StudyRun StudyFolder::read(const std::string& text, std::size_t point,
   return run;
 }
 
-std::optional<analysis::StudyRun> StudyFolder::result(std::size_t point,
-                                                      std::size_t replication) const {
+std::optional<analysis::StudyRun> StudyFolder::result(std::size_t point, std::size_t replication,
+                                                      std::vector<std::string>* no_effect) const {
   if (!has(point, replication)) return std::nullopt;
   const std::string file = folder_ + "/runs/" + name_of(point, replication) + ".json";
-  return read(analysis::read_text_file(file), point, replication, file);
+  return read(analysis::read_text_file(file), point, replication, file, no_effect);
 }
 
 analysis::StudyRun StudyFolder::save(std::size_t point, std::size_t replication,
@@ -136,7 +141,7 @@ analysis::StudyRun StudyFolder::save(std::size_t point, std::size_t replication,
                            ", \"version\": " + Json(version).dump() +
                            ", \"commit\": " + Json(commit).dump() + ", \"result\": " + result +
                            "}\n";
-  analysis::StudyRun run = read(text, point, replication, file);
+  analysis::StudyRun run = read(text, point, replication, file, nullptr);
   analysis::write_text_file(file, text);
   return run;
 }
@@ -154,11 +159,13 @@ analysis::Study StudyFolder::merged() const {
   study.metrics = design_.metrics;
   for (std::size_t a = 0; a < models::accounts; ++a)
     study.accounts.emplace_back(models::name_of(models::Account(a)));
+  std::optional<std::set<std::string>> idle;  // in all complete runs so far
   for (std::size_t p = 0; p < design_.points.size(); ++p) {
     study.points.push_back({design_.points[p].labels, design_.points[p].numbers});
     std::vector<double> values;
     for (std::size_t r = 0; !is_settled(design_, values); ++r) {
-      auto run = result(p, r);
+      std::vector<std::string> no_effect;
+      auto run = result(p, r, &no_effect);
       if (!run) {
         if (design_.precision && r >= design_.least) break;
         run.emplace();
@@ -168,10 +175,18 @@ analysis::Study StudyFolder::merged() const {
         run->state = "missing";
         run->values.assign(design_.metrics.size(), not_defined);
       }
+      if (run->is_complete()) {
+        const std::set<std::string> here(no_effect.begin(), no_effect.end());
+        if (!idle)
+          idle = here;
+        else
+          std::erase_if(*idle, [&](const std::string& setting) { return !here.contains(setting); });
+      }
       values.push_back(design_.precision ? run->values[design_.precision->metric] : 0.0);
       study.runs.push_back(std::move(*run));
     }
   }
+  if (idle) study.no_effect.assign(idle->begin(), idle->end());
   return study;
 }
 

@@ -31,7 +31,8 @@ class StudyFolder {
   StudyFolder(const StudyDesign& design, std::string folder, bool resume);
 
   /// Values of the metrics and what else the merged table has of a run; none: it has not run.
-  std::optional<analysis::StudyRun> result(std::size_t point, std::size_t replication) const;
+  std::optional<analysis::StudyRun> result(std::size_t point, std::size_t replication,
+                                           std::vector<std::string>* no_effect = nullptr) const;
   bool has(std::size_t point, std::size_t replication) const;
   /// `result` is what run_json() gave.
   analysis::StudyRun save(std::size_t point, std::size_t replication, const std::string& result,
@@ -50,8 +51,9 @@ class StudyFolder {
 
  private:
   std::string name_of(std::size_t point, std::size_t replication) const;
+  /// `no_effect`: settings that the run said did nothing.
   analysis::StudyRun read(const std::string& text, std::size_t point, std::size_t replication,
-                          const std::string& file) const;
+                          const std::string& file, std::vector<std::string>* no_effect) const;
 
   const StudyDesign& design_;
   std::string folder_;

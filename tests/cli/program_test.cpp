@@ -428,6 +428,22 @@ TEST_F(Program, a_sweep_is_interrupted_resumed_sharded_and_merged_to_the_same_ta
   EXPECT_EQ(run({"export", "whole/study.h5", "--csv", "csv"}).status, 0);
 }
 
+TEST_F(Program, a_sweep_that_was_killed_goes_on_to_the_same_table) {
+  const std::string study =
+      file("study.json", R"({"extends": ")" + library("quickstart.json") + R"(",
+      "replications": 200, "axes": {
+        "interval": {"path": "jobs.llama.checkpoint.interval", "values": ["10 min", "1 h"]}}})");
+  ASSERT_EQ(run({"sweep", study, "-o", "whole"}).status, 0);
+  const pid_t child = start({"sweep", study, "-o", "killed", "--shard", "1/2"});
+  // As soon as there are results.
+  while (!std::filesystem::exists(path("killed/runs/p0000-r0003.json"))) usleep(500);
+  kill(child, SIGKILL);
+  EXPECT_EQ(finish(child).status, -SIGKILL);
+  EXPECT_EQ(run({"sweep", study, "-o", "killed", "--shard", "2/2"}).status, 0);
+  EXPECT_EQ(run({"sweep", study, "-o", "killed", "--resume"}).status, 0);
+  EXPECT_TRUE(content_of(path("killed/study.h5")) == content_of(path("whole/study.h5")));
+}
+
 TEST_F(Program, a_sweep_says_what_is_wrong_with_its_options) {
   const std::string study =
       file("study.json", R"({"extends": ")" + library("quickstart.json") + R"("})");
@@ -450,6 +466,69 @@ TEST_F(Program, a_report_of_a_run_is_one_file) {
   EXPECT_THAT(html, HasSubstr("from the peak of its GPUs to useful work"));
   EXPECT_THAT(html, HasSubstr("Kokolis et al."));  // the sources of its figures
   EXPECT_EQ(run({"report", "nothing.h5"}).status, 1);
+}
+
+TEST_F(Program, exports_a_trace_within_its_cap_and_metrics) {
+  ASSERT_EQ(run({"run", library("quickstart.json"), "-o", "run.h5"}).status, 0);
+  ASSERT_EQ(run({"export", "run.h5", "--trace", "run.json"}).status, 0);
+  const auto trace = nlohmann::json::parse(content_of(path("run.json")));
+  double training_us = 0;
+  for (const auto& e : trace["traceEvents"]) {
+    ASSERT_TRUE(e.contains("ph") && e.contains("pid") && e.contains("name"));
+    const std::string phase = e["ph"];
+    if (phase != "M") {
+      ASSERT_TRUE(e["ts"].is_number());
+    }
+    if (phase == "X" && e["name"] == "training") training_us += e["dur"].get<double>();
+  }
+  EXPECT_GT(training_us, 6 * 86400e6);  // of seven days
+  const Finished cut = run(
+      {"export", "run.h5", "--trace", "cut.json", "--from", "1 d", "--to", "2 d", "--most", "50"});
+  EXPECT_EQ(cut.status, 0);
+  EXPECT_THAT(cut.err, HasSubstr("were left out"));
+  for (const auto& e : nlohmann::json::parse(content_of(path("cut.json")))["traceEvents"])
+    if (e["ph"] != "M") {
+      EXPECT_GE(e["ts"].get<double>(), 86400e6);
+      EXPECT_LE(e["ts"].get<double>(), 2 * 86400e6);
+    }
+  ASSERT_EQ(run({"export", "run.h5", "--trace", "run.json.gz"}).status, 0);
+  EXPECT_THAT(content_of(path("run.json.gz")), StartsWith("\x1f\x8b"));
+  EXPECT_EQ(run({"export", "run.h5", "--csv", "x", "--from", "1 d"}).status, 2);
+
+  ASSERT_EQ(run({"export", "run.h5", "--openmetrics", "run.om"}).status, 0);
+  const std::string metrics = content_of(path("run.om"));
+  EXPECT_THAT(metrics, HasSubstr("# UNIT trainyard_power_watts watts\n"));
+  EXPECT_THAT(metrics,
+              HasSubstr("trainyard_job_step_time_seconds{scenario=\"quickstart\",job=\"llama\"}"));
+  EXPECT_TRUE(metrics.ends_with("# EOF\n"));
+}
+
+TEST_F(Program, a_step_is_a_trace_of_its_passes) {
+  ASSERT_EQ(run({"step", library("quickstart.json"), "--trace", "step.json"}).status, 0);
+  const auto trace = nlohmann::json::parse(content_of(path("step.json")));
+  // Stage 0 of 4, 5 chunks, 16 micro-batches: forward and backward of each, and the optimizer.
+  int passes = 0;
+  double end = 0;
+  for (const auto& e : trace["traceEvents"]) {
+    if (e["ph"] != "X" || e["tid"] != 1) continue;
+    EXPECT_GE(e["ts"].get<double>(), end - 0.01);  // one after the other
+    end = e["ts"].get<double>() + e["dur"].get<double>();
+    ++passes;
+  }
+  EXPECT_EQ(passes, 2 * 5 * 16 + 1);
+}
+
+TEST_F(Program, completion_and_manual_know_every_command) {
+  const Finished bash = run({"completion", "bash"}), man = run({"man"});
+  EXPECT_EQ(bash.status, 0);
+  EXPECT_EQ(man.status, 0);
+  for (const char* command : {"run", "sweep", "compare", "report", "tune", "export"}) {
+    EXPECT_THAT(bash.out, HasSubstr(std::string("    ") + command + ") options="));
+    EXPECT_THAT(man.out, HasSubstr(std::string(".SS trainyard ") + command));
+  }
+  EXPECT_THAT(man.out, HasSubstr(".SS trainyard tune spares"));
+  EXPECT_EQ(run({"completion", "tcsh"}).status, 2);
+  EXPECT_EQ(run({"completion", "fish"}).status, 0);
 }
 
 }  // namespace

@@ -40,6 +40,26 @@ TEST(Pipeline, OneSlowStageSetsThePace) {
   EXPECT_NEAR(play_pipeline(in).makespan_s, 2 + 8 * 6 + 1 + 4, 1e-9);
 }
 
+TEST(Pipeline, SlicesAreThePassesThatWerePlayed) {
+  const PipelineInput in = PipelineInput::equal(4, 2, 8, 1.0, 2.0, 0.25);
+  std::vector<PipelineSlice> slices;
+  const PipelinePlay play = play_pipeline(in, &slices);
+  EXPECT_EQ(play.makespan_s, play_pipeline(in).makespan_s);
+  ASSERT_EQ(slices.size(), 2u * 4 * 2 * 8);
+  std::vector<double> busy(4, 0.0), end(4, 0.0);
+  for (const PipelineSlice& s : slices) {
+    const auto stage = std::size_t(s.stage);
+    EXPECT_GE(s.start_s, end[stage] - 1e-12);  // one after the other
+    end[stage] = s.end_s;
+    busy[stage] += s.end_s - s.start_s;
+    EXPECT_NEAR(s.end_s - s.start_s, s.op.backward ? 1.0 : 0.5, 1e-12);
+  }
+  for (std::size_t s = 0; s < 4; ++s) {
+    EXPECT_NEAR(busy[s], play.stages[s].busy_s, 1e-9);
+    EXPECT_EQ(end[s], play.stages[s].end_s);
+  }
+}
+
 TEST(Pipeline, ASingleStageIsASum) {
   const PipelinePlay play = play_pipeline(PipelineInput::equal(1, 1, 5, 1.0, 2.0, 100.0));
   EXPECT_DOUBLE_EQ(play.makespan_s, 15);
