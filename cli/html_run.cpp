@@ -14,6 +14,7 @@
 #include "cli/terminal.hpp"
 #include "models/training/ledger.hpp"
 #include "scenarios/check.hpp"
+#include "scenarios/uncertainty.hpp"
 
 /// The report of one run.
 namespace trainyard::cli {
@@ -189,6 +190,15 @@ void add_scenario(HtmlPage& page, const std::string& scenario) {
   std::set<std::string> sources;
   collect_sources(json, sources);
   page.heading("Assumptions and sources");
+  if (read.ok())
+    for (const auto& [name, job] : read.scenario.jobs) {
+      const scenarios::Uncertainty uncertainty = scenarios::uncertainty_of(
+          scenarios::Catalog::standard(), read.scenario.cluster.server.gpu, job.software,
+          job.parallel.precision);
+      page.paragraph("Calibration of the step of " + name + ": " +
+                     std::string(scenarios::text_of(uncertainty)) + "; error to expect: " +
+                     std::string(scenarios::expected_step_error(uncertainty)) + '.');
+    }
   if (json.contains("description") && json["description"].is_string())
     page.paragraph(json["description"].get<std::string>());
   if (!sources.empty()) page.list({sources.begin(), sources.end()});

@@ -54,12 +54,31 @@ std::size_t axis_to_the_right(const Study& study) {
   return best;
 }
 
-/// Labels of all axes but one.
-std::string rest_of(const Study& study, std::size_t point, std::size_t axis) {
-  std::string out;
+/// Axes that make charts of their own, so that no chart has too many curves: those that are given
+/// first, then from the left.
+std::vector<std::size_t> axes_of_charts(const Study& study, std::size_t axis) {
+  std::size_t curves = 1;
   for (std::size_t a = 0; a < study.axes.size(); ++a)
-    if (a != axis && values_on(study, a) > 1)
-      out += (out.empty() ? "" : ", ") + study.axes[a].name + ' ' + study.points[point].labels[a];
+    if (a != axis) curves *= values_on(study, a);
+  std::vector<std::size_t> out;
+  for (const bool is_given : {true, false})
+    for (std::size_t a = 0; a < study.axes.size() && curves > most_curves; ++a) {
+      if (a == axis || study.axes[a].is_given != is_given || values_on(study, a) < 2) continue;
+      out.push_back(a);
+      curves /= values_on(study, a);
+    }
+  return out;
+}
+
+/// Labels of a point on these axes, or on all but these and `axis`.
+std::string labels_of(const Study& study, std::size_t point, std::size_t axis,
+                      const std::vector<std::size_t>& charts, bool of_charts) {
+  std::string out;
+  for (std::size_t a = 0; a < study.axes.size(); ++a) {
+    const bool is_chart = std::find(charts.begin(), charts.end(), a) != charts.end();
+    if (a == axis || is_chart != of_charts || values_on(study, a) < 2) continue;
+    out += (out.empty() ? "" : ", ") + study.axes[a].name + ' ' + study.points[point].labels[a];
+  }
   return out;
 }
 
@@ -76,13 +95,23 @@ void add_curves(HtmlPage& page, const Study& study, std::size_t metric) {
     low = std::min(low, point.numbers[axis]);
     high = std::max(high, point.numbers[axis]);
   }
-  std::vector<analysis::ChartSeries> curves;
+  struct Facet {
+    std::string name;
+    std::vector<analysis::ChartSeries> curves;
+    std::map<std::string, std::size_t> known;
+  };
+  const std::vector<std::size_t> charts = axes_of_charts(study, axis);
+  std::vector<Facet> facets;
   std::map<std::string, std::size_t> known;
   for (std::size_t p = 0; p < study.points.size(); ++p) {
-    const std::string name = rest_of(study, p, axis);
-    const auto [at, is_new] = known.emplace(name, curves.size());
-    if (is_new) curves.emplace_back().name = name;
-    analysis::ChartSeries& curve = curves[at->second];
+    const std::string chart = labels_of(study, p, axis, charts, true);
+    const auto [of_chart, is_new_chart] = known.emplace(chart, facets.size());
+    if (is_new_chart) facets.push_back({chart, {}, {}});
+    Facet& facet = facets[of_chart->second];
+    const std::string name = labels_of(study, p, axis, charts, false);
+    const auto [at, is_new] = facet.known.emplace(name, facet.curves.size());
+    if (is_new) facet.curves.emplace_back().name = name;
+    analysis::ChartSeries& curve = facet.curves[at->second];
     const MeanInterval m = mean_of(study, p, metric);
     const std::size_t label = std::size_t(
         std::find(labels.begin(), labels.end(), study.points[p].labels[axis]) - labels.begin());
@@ -101,13 +130,14 @@ void add_curves(HtmlPage& page, const Study& study, std::size_t metric) {
     scale = 60;
     units = "min";
   }
-  for (auto& curve : curves)
-    for (double& x : curve.x) x /= has_numbers ? scale : 1;
   // Names on one curve are what the bars below show.
-  if (!has_numbers && curves.size() == 1) return;
-  for (std::size_t first = 0; first < curves.size(); first += most_curves) {
+  if (!has_numbers && facets.size() == 1 && facets[0].curves.size() == 1) return;
+  for (Facet& facet : facets) {
+    for (auto& curve : facet.curves)
+      for (double& x : curve.x) x /= has_numbers ? scale : 1;
     analysis::LineChart chart;
-    chart.title = title_of(study.metrics[metric]) + " against " + study.axes[axis].name;
+    chart.title = title_of(study.metrics[metric]) + " against " + study.axes[axis].name +
+                  (facet.name.empty() ? "" : ", with " + facet.name);
     chart.x_title = study.axes[axis].name + (units.empty() || units == "1" ? "" : ", " + units);
     chart.y_title = title_of(study.metrics[metric]);
     chart.is_log_x = has_numbers && low > 0 && high / low >= 8;
@@ -115,10 +145,8 @@ void add_curves(HtmlPage& page, const Study& study, std::size_t metric) {
       chart.x_labels = labels;
       chart.has_lines = false;  // names have no order
     }
-    chart.height = 380;
-    const std::size_t end = std::min(curves.size(), first + most_curves);
-    chart.series.assign(curves.begin() + std::ptrdiff_t(first),
-                        curves.begin() + std::ptrdiff_t(end));
+    chart.height = facets.size() > 1 ? 300 : 380;
+    chart.series = std::move(facet.curves);
     page.figure(svg_of(chart), "Means of " + study.metrics[metric].of + "; bars are intervals at " +
                                    at_confidence(study));
   }

@@ -118,6 +118,8 @@ JobResult job_result(const Scenario& scenario, World& world, const World::JobWor
     out.mfu = stats.model_flops / (peak * in_steps_s);
     out.hfu = stats.hardware_flops / (peak * in_steps_s);
   }
+  out.kept_s = to_seconds(stats.step_time);
+  out.elapsed_s = to_seconds(stats.wall);
   out.goodput = stats.goodput;
   out.ettr = stats.ettr;
   out.interruptions = stats.interruptions;

@@ -35,7 +35,9 @@ struct JobResult {
   double mfu =
       0;  // model FLOPs of kept steps / (peak x GPUs x wall time of the job spent in steps)
   double hfu = 0;
-  double goodput = 0;              // time in kept steps / wall time, first start to end
+  double kept_s = 0;               // time in kept steps
+  double elapsed_s = 0;            // first start to end
+  double goodput = 0;              // kept_s / elapsed_s
   double ettr = 0;                 // the same over wall time with queueing
   std::int64_t interruptions = 0;  // unplanned: failures that struck the servers of the job
   double mtbi_s = 0;               // wall time / interruptions; 0 if none

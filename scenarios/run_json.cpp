@@ -46,6 +46,8 @@ Json job_json(const JobResult& job) {
   out["tokens"] = job.tokens;
   out["mfu"] = job.mfu;
   out["hfu"] = job.hfu;
+  out["kept_s"] = job.kept_s;
+  out["elapsed_s"] = job.elapsed_s;
   out["goodput"] = job.goodput;
   out["ettr"] = job.ettr;
   out["interruptions"] = job.interruptions;

@@ -57,6 +57,7 @@ struct StudyDesign {
   bool common_random_numbers = true;
   std::uint64_t seed = 1;
   double confidence = 0.95;
+  Duration warm_up{};               // metrics are of the time after it; zero: of all
   std::size_t least = 1, most = 1;  // replications of a point; equal: that many
   std::optional<StudyPrecision> precision;
   RunFiles run_files = RunFiles::none;
@@ -97,6 +98,9 @@ inline constexpr std::size_t max_runs = 1000000;
 
 /// A metric of one figure: its unit from the suffix of its key, its direction from what it is.
 analysis::StudyMetric metric_of_figure(const std::string& path);
+
+/// A figure that adds up over time: that of a run less that of its first days is that of the rest.
+bool is_additive(const std::string& path);
 
 /// What of a scenario the fabric and the steps of its jobs depend on, as one text: two scenarios
 /// with equal keys may use one Stage, one after the other.

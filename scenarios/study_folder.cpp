@@ -22,16 +22,26 @@ namespace {
 
 constexpr double not_defined = std::numeric_limits<double>::quiet_NaN();
 
-double value_of(const MetricFormula& formula, const Json& result) {
+double figure_of(const Json& result, const std::string& path) {
+  std::vector<std::string> known;
+  const Json* found = find_figure(result, path, known);
+  return found != nullptr && found->is_number() ? found->get<double>() : not_defined;
+}
+
+/// Of the time after the warm-up; `before` is null if there is none.
+double figure_after(const Json& result, const Json* before, const std::string& path) {
+  if (before == nullptr) return figure_of(result, path);
+  if (is_additive(path)) return figure_of(result, path) - figure_of(*before, path);
+  const std::string job = path.substr(0, path.rfind('.') + 1);  // of its goodput
+  return (figure_of(result, job + "kept_s") - figure_of(*before, job + "kept_s")) /
+         (figure_of(result, job + "elapsed_s") - figure_of(*before, job + "elapsed_s"));
+}
+
+double value_of(const MetricFormula& formula, const Json& result, const Json* before) {
   double value = 1;
   for (const MetricFormula::Factor& factor : formula.factors) {
-    double x = factor.number;
-    if (!factor.path.empty()) {
-      std::vector<std::string> known;
-      const Json* found = find_figure(result, factor.path, known);
-      if (found == nullptr || !found->is_number()) return not_defined;
-      x = found->get<double>();
-    }
+    const double x =
+        factor.path.empty() ? factor.number : figure_after(result, before, factor.path);
     value = factor.is_divisor ? value / x : value * x;
   }
   return std::isfinite(value) ? value : not_defined;
@@ -113,8 +123,13 @@ analysis::StudyRun StudyFolder::read(const std::string& text, std::size_t point,
   if (no_effect != nullptr && result.contains("no_effect") && result["no_effect"].is_array())
     for (const Json& setting : result["no_effect"])
       if (setting.is_string()) no_effect->push_back(setting.get<std::string>());
+  const Json* before = nullptr;
+  if (design_.warm_up > Duration::zero()) {
+    if (!json.contains("before")) refuse("it lacks the result at the end of the warm-up");
+    before = &json["before"];
+  }
   for (const MetricFormula& formula : design_.formulas)
-    run.values.push_back(run.is_complete() ? value_of(formula, result) : not_defined);
+    run.values.push_back(run.is_complete() ? value_of(formula, result, before) : not_defined);
   for (std::size_t a = 0; a < models::accounts; ++a) {
     std::vector<std::string> known;
     const Json* gpu_s = find_figure(
@@ -132,15 +147,15 @@ std::optional<analysis::StudyRun> StudyFolder::result(std::size_t point, std::si
 }
 
 analysis::StudyRun StudyFolder::save(std::size_t point, std::size_t replication,
-                                     const std::string& result, const std::string& version,
-                                     const std::string& commit) const {
+                                     const std::string& result, const std::string& before,
+                                     const std::string& version, const std::string& commit) const {
   const std::string file = folder_ + "/runs/" + name_of(point, replication) + ".json";
-  const std::string text = "{\"schema\": \"trainyard-study-run-1\", \"study\": \"" + design_.hash +
-                           "\", \"point\": " + std::to_string(point) +
-                           ", \"replication\": " + std::to_string(replication) +
-                           ", \"version\": " + Json(version).dump() +
-                           ", \"commit\": " + Json(commit).dump() + ", \"result\": " + result +
-                           "}\n";
+  const std::string text =
+      "{\"schema\": \"trainyard-study-run-1\", \"study\": \"" + design_.hash +
+      "\", \"point\": " + std::to_string(point) +
+      ", \"replication\": " + std::to_string(replication) +
+      ", \"version\": " + Json(version).dump() + ", \"commit\": " + Json(commit).dump() +
+      (before.empty() ? "" : ", \"before\": " + before) + ", \"result\": " + result + "}\n";
   analysis::StudyRun run = read(text, point, replication, file, nullptr);
   analysis::write_text_file(file, text);
   return run;

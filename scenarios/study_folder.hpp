@@ -34,9 +34,11 @@ class StudyFolder {
   std::optional<analysis::StudyRun> result(std::size_t point, std::size_t replication,
                                            std::vector<std::string>* no_effect = nullptr) const;
   bool has(std::size_t point, std::size_t replication) const;
-  /// `result` is what run_json() gave.
+  /// `result` is what run_json() gave; `before`, if the study has a warm-up, that of the same run
+  /// ended there, else empty.
   analysis::StudyRun save(std::size_t point, std::size_t replication, const std::string& result,
-                          const std::string& version, const std::string& commit) const;
+                          const std::string& before, const std::string& version,
+                          const std::string& commit) const;
   /// What the run file of this run is called.
   std::string run_file(std::size_t point, std::size_t replication) const;
 

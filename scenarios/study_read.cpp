@@ -15,6 +15,7 @@
 #include "scenarios/study.hpp"
 #include "scenarios/study_axes.hpp"
 #include "scenarios/study_fields.hpp"
+#include "scenarios/units_text.hpp"
 #include "scenarios/write.hpp"
 
 namespace trainyard::scenarios {
@@ -42,6 +43,7 @@ const std::vector<std::string> study_keys{"$schema",
                                           "where",
                                           "latin_hypercube",
                                           "metrics",
+                                          "warm_up",
                                           "run_files"};
 
 const std::set<std::string> taken_names{"point", "replication", "seed", "state", "fingerprint"};
@@ -109,6 +111,7 @@ class StudyReader {
     d.common_random_numbers = fields_.flag("common_random_numbers").value_or(true);
     d.confidence = fields_.number("confidence", 0, 1).value_or(0.95);
     read_run_files();
+    read_warm_up();
     const AxisPlan plan = read_axes(root_, result_.diagnostics);
     read_metrics();
     read_replications();
@@ -123,7 +126,12 @@ class StudyReader {
     if (!result_.ok()) return;
     d.seed = seed();
     if (d.metrics.empty()) add_default_metrics(d.points.front().scenario, d);
+    if (metric_nodes_.empty() && d.warm_up > Duration::zero())
+      std::erase_if(d.metrics, [](const StudyMetric& m) {
+        return !is_additive(m.of) && last_key(m.of) != "goodput";
+      });
     make_formulas();
+    check_warm_up();
     check_size();
     find_stages();
     hash();
@@ -142,6 +150,36 @@ class StudyReader {
     else
       fields_.wrong("run_files", "unknown value " + in_quotes(text),
                     "none, first (of each point's replications) or all");
+  }
+
+  void read_warm_up() {
+    const auto text = fields_.text("warm_up");
+    if (!text) return;
+    UnitError error;
+    const auto value = parse_duration(*text, error);
+    if (!value)
+      fields_.wrong("warm_up", error.what, error.right);
+    else
+      result_.design.warm_up = *value;
+  }
+
+  /// Enough time is left, and what is measured can be taken apart there.
+  void check_warm_up() {
+    const StudyDesign& d = result_.design;
+    if (d.warm_up == Duration::zero()) return;
+    for (const StudyDesign::Point& point : d.points)
+      if (point.scenario.duration <= d.warm_up)
+        return fields_.wrong("warm_up", "a run is over before it is warm: it lasts " +
+                                            to_text(point.scenario.duration));
+    for (std::size_t m = 0; m < metric_nodes_.size(); ++m)
+      for (const auto& factor : d.formulas[m].factors)
+        if (!factor.path.empty() && !is_additive(factor.path) && last_key(factor.path) != "goodput")
+          fields_.wrong(*metric_nodes_[m], "metrics." + d.metrics[m].name,
+                        in_quotes(factor.path) +
+                            " does not add up over time, so a warm-up cannot "
+                            "be taken off",
+                        "goodput, or quotients of what adds up: tokens, kept_s, elapsed_s, "
+                        "ledger_gpu_s.…, interruptions, energy_J, simulated_s");
   }
 
   void read_metrics() {
@@ -367,6 +405,7 @@ class StudyReader {
     StudyDesign& d = result_.design;
     std::string all = "trainyard-study-1\n" + std::to_string(d.seed) +
                       (d.common_random_numbers ? "" : " apart " + std::to_string(d.most)) + '\n';
+    if (d.warm_up > Duration::zero()) all += "warm-up " + to_text(d.warm_up) + '\n';
     for (const StudyDesign::Point& point : d.points) {
       for (std::size_t a = 0; a < d.axes.size(); ++a)
         all += d.axes[a].name + '=' + point.labels[a] + '\n';
@@ -422,6 +461,17 @@ std::optional<MetricFormula> MetricFormula::parse(const std::string& text) {
 analysis::StudyMetric metric_of_figure(const std::string& path) {
   const std::string key = last_key(path);
   return {path, path, units_of(key), better_of(key)};
+}
+
+bool is_additive(const std::string& path) {
+  if (path.find("ledger_gpu_s.") != std::string::npos || path == "simulated_s" || path == "events")
+    return true;
+  for (const char* key :
+       {"tokens", "steps_kept", "kept_s", "elapsed_s", "interruptions", "planned_interruptions",
+        "checkpoints", "saves_lost", "saves_refused", "shrinks", "reroutes", "cuts", "energy_J",
+        "site_J", "it_J", "cooling_J", "losses_J", "water_m3"})
+    if (last_key(path) == key) return true;
+  return path.find("interruptions_by_class.") != std::string::npos;
 }
 
 std::string stage_key(const Scenario& scenario) {

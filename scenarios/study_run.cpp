@@ -143,8 +143,17 @@ class Worker {
     scenario.seed = design_.seed_of(point, replication);
     const RunOptions options = run_options(point, replication);
     RunResult result;
+    std::string before;
     try {
       if (!stage_) stage_ = std::make_unique<Stage>(scenario);
+      if (design_.warm_up > Duration::zero()) {
+        // The same luck: the first part of the run to come.
+        Scenario first = scenario;
+        first.duration = design_.warm_up;
+        RunOptions of_first;
+        of_first.cancel = options_.cancel;
+        before = run_json(run(first, *stage_, of_first));
+      }
       result = run(scenario, *stage_, options);
     } catch (const CheckFailed& mistake) {
       stage_.reset();  // nobody knows in what state it is
@@ -164,8 +173,8 @@ class Worker {
       result.run_file = folder_.run_file(point, replication);
       std::filesystem::rename(*options.run_file, result.run_file);
     }
-    analysis::StudyRun saved =
-        folder_.save(point, replication, run_json(result), options_.version, options_.commit);
+    analysis::StudyRun saved = folder_.save(point, replication, run_json(result), before,
+                                            options_.version, options_.commit);
     const std::lock_guard lock(mutex_);
     ++outcome_.done;
     outcome_.events += result.events;

@@ -9,6 +9,7 @@
 #include "analysis/study_file.hpp"
 #include "analysis/study_statistics.hpp"
 #include "analysis/text_file.hpp"
+#include "scenarios/run.hpp"
 
 namespace trainyard::scenarios {
 namespace {
@@ -136,6 +137,43 @@ TEST(StudyRun, run_files_of_first_replications_are_kept) {
   EXPECT_FALSE(fs::exists(folder.run_file(0, 1)));
   for (const auto& entry : fs::directory_iterator(folder.path() + "/runs"))
     EXPECT_EQ(entry.path().string().find(".part"), std::string::npos) << entry.path();
+}
+
+TEST(StudyRun, a_warm_up_is_taken_off) {
+  const char* const body = R"("scenario": {"duration": "6 d"}, "replications": 3,
+      "metrics": {"goodput": "jobs.llama.goodput", "interruptions": "jobs.llama.interruptions",
+                  "days": "simulated_s / 86400"})";
+  const StudyDesign whole = design_of(body);
+  const StudyDesign warm = design_of(std::string(body) + R"(, "warm_up": "2 d")");
+  EXPECT_NE(whole.hash, warm.hash);
+  const StudyFolder of_whole(whole, fresh("whole"), false), of_warm(warm, fresh("warm"), false);
+  run_study(whole, of_whole, {});
+  run_study(warm, of_warm, {});
+  Scenario start = whole.points[0].scenario;
+  start.duration = std::chrono::hours(48);
+  for (std::size_t r = 0; r < 3; ++r) {
+    const auto w = of_whole.result(0, r), rest = of_warm.result(0, r);
+    start.seed = whole.seed_of(0, r);
+    const RunResult before = run(start, {});
+    EXPECT_EQ(rest->values[1], w->values[1] - double(before.jobs[0].interruptions));
+    EXPECT_NEAR(rest->values[2], 4, 1e-9);
+    const RunResult all = [&] {
+      Scenario s = whole.points[0].scenario;
+      s.seed = start.seed;
+      return run(s, {});
+    }();
+    EXPECT_NEAR(rest->values[0], (all.jobs[0].kept_s - before.jobs[0].kept_s) / (4 * 86400.0),
+                1e-12);
+    EXPECT_EQ(w->values[0], all.jobs[0].goodput);
+  }
+  const auto refused = read_study_text(
+      "{\"extends\": \"quickstart.json\", \"warm_up\": \"1 d\", \"metrics\": {\"m\": "
+      "\"jobs.llama.mfu\"}}",
+      std::string(TRAINYARD_LIBRARY) + "/study.json");
+  EXPECT_THAT(to_text(refused.diagnostics), HasSubstr("does not add up over time"));
+  const auto late = read_study_text("{\"extends\": \"quickstart.json\", \"warm_up\": \"8 d\"}",
+                                    std::string(TRAINYARD_LIBRARY) + "/study.json");
+  EXPECT_THAT(to_text(late.diagnostics), HasSubstr("over before it is warm"));
 }
 
 /// Failures of one exponential class, without any time in which a server cannot fail: the number of
