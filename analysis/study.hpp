@@ -71,6 +71,7 @@ struct Study {
   std::vector<StudyRun> runs;  // by point, then replication
   /// Settings that did nothing in any complete run, as runs tell it: "path: reason".
   std::vector<std::string> no_effect;
+  std::string builds;  // that made the results: "0.1.0 f67c8a0", separated by commas
 
   /// "topology fat-tree, oversubscription 4"; "as it is" without axes.
   std::string name_of_point(std::size_t point) const;

@@ -201,7 +201,8 @@ void write_study(const Study& study, const std::string& path, const std::string&
       {"study_question", study.question},
       {"study_hash", study.hash},
       {"study_common_random_numbers", std::int64_t(study.common_random_numbers ? 1 : 0)},
-      {"study_confidence", study.confidence}};
+      {"study_confidence", study.confidence},
+      {"study_builds", study.builds}};
   writer.close(ending);
 }
 
@@ -214,6 +215,7 @@ Study read_study(const std::string& path) {
   study.description = file.text("study_description");
   study.question = file.text("study_question");
   study.hash = file.text("study_hash");
+  study.builds = file.text("study_builds");
   study.base = file.text("scenario");
   if (const Value* common = file.attribute("study_common_random_numbers"))
     study.common_random_numbers = *common == Value(std::int64_t(1));

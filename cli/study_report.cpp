@@ -275,6 +275,9 @@ std::vector<std::string> study_optima(const Study& study) {
 
 std::vector<std::string> study_warnings(const Study& study) {
   std::vector<std::string> out;
+  if (study.builds.find(',') != std::string::npos)
+    out.push_back("results were made by several builds of trainyard (" + study.builds +
+                  "): what moved between them is among the differences");
   for (const analysis::NoEffectAxis& none : analysis::axes_without_effect(study))
     out.push_back("the axis " + study.axes[none.axis].name + " changes nothing: " +
                   (none.is_same_run

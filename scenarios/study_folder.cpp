@@ -105,7 +105,7 @@ bool StudyFolder::has(std::size_t point, std::size_t replication) const {
 
 analysis::StudyRun StudyFolder::read(const std::string& text, std::size_t point,
                                      std::size_t replication, const std::string& file,
-                                     std::vector<std::string>* no_effect) const {
+                                     About* about) const {
   const Json json = Json::parse(text, nullptr, false);
   const auto refuse = [&](const std::string& why) {
     throw StudyRefused(file + ": " + why + "; remove it, and --resume runs it again");
@@ -120,9 +120,10 @@ analysis::StudyRun StudyFolder::read(const std::string& text, std::size_t point,
   run.seed = design_.seed_of(point, replication);
   run.state = result.value("state", "failed");
   run.fingerprint = result.value("fingerprint", "");
-  if (no_effect != nullptr && result.contains("no_effect") && result["no_effect"].is_array())
+  if (about != nullptr) about->build = json.value("version", "") + ' ' + json.value("commit", "");
+  if (about != nullptr && result.contains("no_effect") && result["no_effect"].is_array())
     for (const Json& setting : result["no_effect"])
-      if (setting.is_string()) no_effect->push_back(setting.get<std::string>());
+      if (setting.is_string()) about->no_effect.push_back(setting.get<std::string>());
   const Json* before = nullptr;
   if (design_.warm_up > Duration::zero()) {
     if (!json.contains("before")) refuse("it lacks the result at the end of the warm-up");
@@ -140,10 +141,10 @@ analysis::StudyRun StudyFolder::read(const std::string& text, std::size_t point,
 }
 
 std::optional<analysis::StudyRun> StudyFolder::result(std::size_t point, std::size_t replication,
-                                                      std::vector<std::string>* no_effect) const {
+                                                      About* about) const {
   if (!has(point, replication)) return std::nullopt;
   const std::string file = folder_ + "/runs/" + name_of(point, replication) + ".json";
-  return read(analysis::read_text_file(file), point, replication, file, no_effect);
+  return read(analysis::read_text_file(file), point, replication, file, about);
 }
 
 analysis::StudyRun StudyFolder::save(std::size_t point, std::size_t replication,
@@ -174,13 +175,14 @@ analysis::Study StudyFolder::merged() const {
   study.metrics = design_.metrics;
   for (std::size_t a = 0; a < models::accounts; ++a)
     study.accounts.emplace_back(models::name_of(models::Account(a)));
+  std::set<std::string> builds;
   std::optional<std::set<std::string>> idle;  // in all complete runs so far
   for (std::size_t p = 0; p < design_.points.size(); ++p) {
     study.points.push_back({design_.points[p].labels, design_.points[p].numbers});
     std::vector<double> values;
     for (std::size_t r = 0; !is_settled(design_, values); ++r) {
-      std::vector<std::string> no_effect;
-      auto run = result(p, r, &no_effect);
+      About about;
+      auto run = result(p, r, &about);
       if (!run) {
         if (design_.precision && r >= design_.least) break;
         run.emplace();
@@ -190,8 +192,9 @@ analysis::Study StudyFolder::merged() const {
         run->state = "missing";
         run->values.assign(design_.metrics.size(), not_defined);
       }
+      if (!about.build.empty()) builds.insert(about.build);
       if (run->is_complete()) {
-        const std::set<std::string> here(no_effect.begin(), no_effect.end());
+        const std::set<std::string> here(about.no_effect.begin(), about.no_effect.end());
         if (!idle)
           idle = here;
         else
@@ -201,6 +204,8 @@ analysis::Study StudyFolder::merged() const {
       study.runs.push_back(std::move(*run));
     }
   }
+  for (const std::string& build : builds)
+    study.builds += (study.builds.empty() ? "" : ", ") + build;
   if (idle) study.no_effect.assign(idle->begin(), idle->end());
   return study;
 }

@@ -31,8 +31,9 @@ class StudyFolder {
   StudyFolder(const StudyDesign& design, std::string folder, bool resume);
 
   /// Values of the metrics and what else the merged table has of a run; none: it has not run.
-  std::optional<analysis::StudyRun> result(std::size_t point, std::size_t replication,
-                                           std::vector<std::string>* no_effect = nullptr) const;
+  std::optional<analysis::StudyRun> result(std::size_t point, std::size_t replication) const {
+    return result(point, replication, nullptr);
+  }
   bool has(std::size_t point, std::size_t replication) const;
   /// `result` is what run_json() gave; `before`, if the study has a warm-up, that of the same run
   /// ended there, else empty.
@@ -53,9 +54,15 @@ class StudyFolder {
 
  private:
   std::string name_of(std::size_t point, std::size_t replication) const;
-  /// `no_effect`: settings that the run said did nothing.
+  /// What the merged table wants to know of a result beside its figures.
+  struct About {
+    std::vector<std::string> no_effect;  // settings that the run said did nothing
+    std::string build;
+  };
   analysis::StudyRun read(const std::string& text, std::size_t point, std::size_t replication,
-                          const std::string& file, std::vector<std::string>* no_effect) const;
+                          const std::string& file, About* about) const;
+  std::optional<analysis::StudyRun> result(std::size_t point, std::size_t replication,
+                                           About* about) const;
 
   const StudyDesign& design_;
   std::string folder_;

@@ -32,6 +32,7 @@ Study made_up() {
   s.runs = {{0, 0, 1, "complete", "f0", {0.5, 2}, {10, 1}},
             {0, 1, 2, "failed", "", {none, none}, {0, 0}},
             {1, 0, 3, "missing", "", {none, none}, {}}};
+  s.builds = "1 a, 1 b";
   s.no_effect = {"cluster.spares: nothing fails"};
   return s;
 }
@@ -54,6 +55,7 @@ TEST(StudyFile, reads_back_as_it_was) {
   EXPECT_EQ(s.metrics, expected.metrics);
   EXPECT_EQ(s.accounts, expected.accounts);
   EXPECT_EQ(s.no_effect, expected.no_effect);
+  EXPECT_EQ(s.builds, expected.builds);
   ASSERT_EQ(s.points.size(), 2u);
   EXPECT_EQ(s.points[1].labels, expected.points[1].labels);
   EXPECT_EQ(s.points[1].numbers[1], 256);

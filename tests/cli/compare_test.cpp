@@ -134,6 +134,9 @@ TEST(StudyReport, says_the_answer_the_axis_that_does_nothing_and_what_failed) {
   const std::string text = study_text(s, Terminal{});
   EXPECT_THAT(text, HasSubstr("goodput is highest with taper 1"));
   EXPECT_THAT(text, HasSubstr("the axis taper changes nothing"));
+  s.builds = "0.1.0 a, 0.1.0 b";
+  EXPECT_THAT(study_warnings(s)[0], HasSubstr("several builds"));
+  s.builds = "0.1.0 a";
   s.no_effect = {"cluster.fabric.leaf_oversubscription: no traffic crosses a leaf"};
   EXPECT_THAT(study_warnings(s)[0], HasSubstr("The runs say why: no traffic crosses a leaf"));
   s.runs[0].state = "failed";
