@@ -6,8 +6,6 @@
 #include <iostream>
 #include <thread>
 
-#include "analysis/study_file.hpp"
-#include "cli/files.hpp"
 #include "cli/options.hpp"
 #include "cli/study_report.hpp"
 #include "cli/version.hpp"
@@ -144,15 +142,7 @@ Exit sweep(const Parsed& args, int rank, int ranks) {
   facts.outcome.profiles_reused = sum[5];
   facts.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   facts.folder = *path;
-  facts.table = folder->table();
-  facts.csv = folder->csv();
-  const analysis::Study study = folder->merged();
-  folder->write_manifest(study);
-  analysis::write_study(study, folder->table(), version(), commit());
-  write_file(folder->csv(), analysis::study_csv(study));
-  std::cout << (args.has("json") ? sweep_json(study, facts)
-                                 : sweep_text(study, facts, stdout_terminal()));
-  return sum[2] > 0 ? Exit::failed : Exit::done;
+  return finish_sweep(*folder, facts, args.has("json"));
 }
 
 int run_program(const Arguments& arguments, int rank, int ranks) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analysis/study.hpp"
+#include "cli/command.hpp"
 #include "cli/terminal.hpp"
 #include "scenarios/study.hpp"
 #include "scenarios/study_run.hpp"
@@ -30,6 +31,10 @@ std::vector<std::string> study_warnings(const analysis::Study& study);
 std::string sweep_text(const analysis::Study& study, const SweepFacts& facts,
                        const Terminal& terminal);
 std::string sweep_json(const analysis::Study& study, const SweepFacts& facts);
+
+/// Merges what is in the folder, writes manifest, table and CSV, prints what was found. Failed:
+/// runs are missing, or some failed. (sweep.cpp)
+Exit finish_sweep(const scenarios::StudyFolder& folder, SweepFacts facts, bool as_json);
 
 /// What would run: points, replications, seeds.
 std::string study_plan_text(const scenarios::StudyDesign& design, const Terminal& terminal);

@@ -144,17 +144,13 @@ void require_no_contradiction(const Parsed& args) {
       throw UsageError("--" + std::string(a) + " and --" + b + " contradict each other");
 }
 
-std::size_t missing_runs(const analysis::Study& study) {
-  return std::size_t(std::count_if(study.runs.begin(), study.runs.end(),
-                                   [](const auto& run) { return run.state == "missing"; }));
-}
+}  // namespace
 
-/// Merges what is there and prints it.
-Exit finish(const scenarios::StudyDesign& design, const scenarios::StudyFolder& folder,
-            SweepFacts facts, bool as_json) {
-  (void)design;
+Exit finish_sweep(const scenarios::StudyFolder& folder, SweepFacts facts, bool as_json) {
   const analysis::Study study = folder.merged();
-  facts.missing = missing_runs(study);
+  facts.missing =
+      std::size_t(std::count_if(study.runs.begin(), study.runs.end(),
+                                [](const auto& run) { return run.state == "missing"; }));
   facts.table = folder.table();
   facts.csv = folder.csv();
   folder.write_manifest(study);
@@ -170,8 +166,6 @@ Exit finish(const scenarios::StudyDesign& design, const scenarios::StudyFolder& 
   if (has_failed) std::cerr << "trainyard sweep: some runs failed\n";
   return has_failed ? Exit::failed : Exit::done;
 }
-
-}  // namespace
 
 Exit sweep_command(const Arguments& arguments) {
   const Parsed args = parse(usage(), arguments);
@@ -208,7 +202,7 @@ Exit sweep_command(const Arguments& arguments) {
         design, path, args.has("resume") || args.has("merge") || args.has("shard"));
     SweepFacts facts;
     facts.folder = path;
-    if (args.has("merge")) return finish(design, folder, facts, args.has("json"));
+    if (args.has("merge")) return finish_sweep(folder, facts, args.has("json"));
 
     const scenarios::StudyBlocks blocks(design);
     const auto work = scenarios::work_of_shard(blocks, shard.number, shard.of);
@@ -236,7 +230,7 @@ Exit sweep_command(const Arguments& arguments) {
                 << " runs are done, --resume goes on\n";
       return Exit::interrupted;
     }
-    if (shard.of == 1) return finish(design, folder, facts, args.has("json"));
+    if (shard.of == 1) return finish_sweep(folder, facts, args.has("json"));
     std::cerr << "trainyard sweep: part " << shard.number + 1 << " of " << shard.of << ": "
               << facts.outcome.done << " runs done, " << facts.outcome.found
               << " were there; --merge makes the table when all parts are done\n";
