@@ -161,6 +161,22 @@ std::string fabric_event(const JobRows& job, std::size_t s, const CauseLog& log)
   return "";
 }
 
+/// What power or cooling did to the clocks, from its first cause to this very step time; "" if the
+/// log tells of none.
+std::string throttle_cause(const JobRows& job, const JobRows::Segment& segment,
+                           const std::vector<std::int64_t>& told, const CauseLog& log) {
+  const double step_s = job.profiles[static_cast<std::size_t>(segment.profile)].step_s;
+  const double stall_s = job.profiles[static_cast<std::size_t>(segment.profile)].data_stall_s;
+  for (std::size_t i = told.size(); i-- > 0;) {
+    const ChainEvent event = log.described(told[i]);
+    if (event.time_ns > segment.start_ns) continue;
+    const bool is_this = std::abs(event.value - step_s) <= 1e-6 * step_s ||
+                         std::abs(event.value - (step_s - stall_s)) <= 1e-6 * step_s;
+    return is_this ? log.way_to(event.event) : "";
+  }
+  return "";
+}
+
 void find_slow_steps(Explanation& x, const CauseLog& log, double& of_members_s) {
   JobRows& job = x.rows;
   const std::int64_t best = best_profile(job);
@@ -169,6 +185,7 @@ void find_slow_steps(Explanation& x, const CauseLog& log, double& of_members_s) 
   std::int64_t all_servers = 0;
   for (const JobRows::Segment& s : job.segments) all_servers = std::max(all_servers, s.servers);
   std::map<std::int64_t, SlowSteps> by_profile;
+  const std::vector<std::int64_t> step_times = log.of("step time", job.name);
   for (std::size_t s = 0; s < job.segments.size(); ++s) {
     const JobRows::Segment& segment = job.segments[s];
     if (!segment.is_training() || segment.steps == 0 || segment.profile == best) continue;
@@ -185,6 +202,7 @@ void find_slow_steps(Explanation& x, const CauseLog& log, double& of_members_s) 
       of_members_s += s_of_it;
       if (row.cause.empty()) row.cause = member->unit + " slow (" + member->cls + ")";
     }
+    if (row.cause.empty()) row.cause = throttle_cause(job, segment, step_times, log);
     if (row.cause.empty() && segment.servers < all_servers)
       row.cause = "fewer servers: " + std::to_string(segment.servers) + " of " +
                   std::to_string(all_servers);

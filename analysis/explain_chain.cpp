@@ -1,6 +1,7 @@
 #include "analysis/explain_chain.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <utility>
 
@@ -36,6 +37,49 @@ std::pair<std::size_t, std::size_t> CauseLog::at(std::int64_t time_ns) const {
                        [](const EventRow& a, const EventRow& b) { return a.time_ns < b.time_ns; });
   return {static_cast<std::size_t>(first - events_.begin()),
           static_cast<std::size_t>(last - events_.begin())};
+}
+
+std::vector<std::int64_t> CauseLog::of(std::string_view kind, std::string_view subject) const {
+  const auto index_in = [](const auto& names, std::string_view wanted, auto name_of) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (name_of(names[i]) == wanted) return static_cast<std::int64_t>(i);
+    return std::int64_t{-1};
+  };
+  const std::int64_t k = index_in(kinds_, kind, [](const Kind& i) { return clean_text(i.name); });
+  const std::int64_t s =
+      index_in(subjects_, subject, [](const std::string& i) { return clean_text(i); });
+  std::vector<std::int64_t> rows;
+  if (k < 0 || s < 0) return rows;
+  for (std::size_t e = 0; e < events_.size(); ++e)
+    if (static_cast<std::int64_t>(events_[e].kind) == k &&
+        static_cast<std::int64_t>(events_[e].subject) == s)
+      rows.push_back(static_cast<std::int64_t>(e));
+  return rows;
+}
+
+std::string CauseLog::way_to(std::int64_t event) const {
+  constexpr std::size_t most = 8;  // of a longer way, its first and its last links
+  std::vector<std::string> links;
+  for (ChainEvent e = described(event);; e = described(e.parent)) {
+    std::string text = e.kind;
+    if (!e.unit_of_value.empty()) {
+      char number[32];
+      std::snprintf(number, sizeof number, " %.4g ", e.value);
+      text += number + e.unit_of_value;
+    }
+    links.push_back(e.parent < 0 ? e.subject + ": " + text : text);
+    if (e.parent < 0) break;
+  }
+  std::reverse(links.begin(), links.end());
+  std::string way;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (links.size() > most && i == most / 2) {
+      way += " -> ...";
+      i = links.size() - most / 2;
+    }
+    way += (way.empty() ? "" : " -> ") + links[i];
+  }
+  return way;
 }
 
 ChainEvent CauseLog::described(std::int64_t event) const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,12 @@ class CauseLog {
   std::int64_t first_cause(std::int64_t event) const;
   /// Rows of the events of one instant: [first, second).
   std::pair<std::size_t, std::size_t> at(std::int64_t time_ns) const;
+
+  /// Rows of the events of one kind that happened to one subject, in order of time.
+  std::vector<std::int64_t> of(std::string_view kind, std::string_view subject) const;
+  /// From the first cause of an event down to it, as one line: "cdu-3/pump-1: cooling unit failed
+  /// -> GPU speed 0.87 of full speed -> step time 4.899 s".
+  std::string way_to(std::int64_t event) const;
 
   ChainEvent described(std::int64_t event) const;
 

@@ -116,13 +116,13 @@ void Facility::remember_nothing() {
 
 /// What racks draw now. Remembered only while all GPUs are at rest and at full speed: then it
 /// follows from what jobs do, and nobody needs to be told of a speed.
-const Facility::Scene& Facility::scene() {
+Facility::ScenePtr Facility::scene() {
   constexpr std::size_t most_scenes = 32;
   const bool may_keep = gpus_->is_at_rest() && !has_slow_jobs_ && !is_forgetful_;
   if (!may_keep || scenes_epoch_ != gpus_->epoch() || scenes_.size() == most_scenes)
     scenes_.clear();
-  for (const Scene& known : scenes_)
-    if (known.activities == gpus_->activities()) {
+  for (const ScenePtr& known : scenes_)
+    if (known->activities == gpus_->activities()) {
       ++scenes_reused_;
       return known;
     }
@@ -130,8 +130,11 @@ const Facility::Scene& Facility::scene() {
   gpus_->forget_unused();
   if (scenes_epoch_ != gpus_->epoch()) scenes_.clear();
   scenes_epoch_ = gpus_->epoch();
-  if (!may_keep || !gpus_->is_at_rest() || has_new_speeds_) return scene_ = std::move(fresh);
-  return scenes_.emplace_back(std::move(fresh));
+  const bool is_kept = may_keep && gpus_->is_at_rest() && !has_new_speeds_;
+  if (is_kept) fresh.name = ++scenes_named_;
+  ScenePtr made = std::make_shared<const Scene>(std::move(fresh));
+  if (is_kept) scenes_.push_back(made);
+  return made;
 }
 
 Facility::Scene Facility::make_scene() {
@@ -162,21 +165,24 @@ void Facility::reload() {
     place_servers();
     scenes_.clear();
   }
-  const Scene& now = scene();
-  powers_ = now.powers;
-  if (power_) {
-    told_loads_ = now.loads;
+  const ScenePtr now = scene();  // what is told below may make another one
+  powers_ = now->powers;
+  if (power_ && !loads_.empty()) {
+    told_loads_ = now->loads;
     for (const PlantLoad& load : loads_) {
       Watts watts = load.constant;
       for (const std::string& unit : load.units) watts += cooling_->power(unit);
       told_loads_.push_back({load.node, watts, VoltAmperes(watts.value() * load.reactive_share)});
     }
-    if (is_new_place) tell_limits();
   }
-  const std::vector<Watts> heat = now.heat;  // what is told below may make another scene
-  if (cooling_) tell_heat(heat);
+  if (power_ && is_new_place) tell_limits();
+  if (cooling_) tell_heat(now->heat);
   tell_speeds();
-  if (power_) power_->set_rack_loads(told_loads_);
+  if (!power_) return;
+  if (loads_.empty())
+    power_->set_rack_loads(now->loads, now->name);
+  else
+    power_->set_rack_loads(told_loads_);
 }
 
 void Facility::tell_limits() {
@@ -447,11 +453,14 @@ void Facility::flush() {
     take_racks(lost, lack, is_feed ? lost_cause_ : hot_cause_);
     give_back(back, lack);
   }
+  const bool is_any_suspended =
+      std::any_of(racks_.begin(), racks_.end(), [](const Rack& rack) { return rack.is_suspended; });
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     const auto& servers = jobs_[j]->servers();
-    const bool is_suspended = std::any_of(servers.begin(), servers.end(), [&](HostId server) {
-      return server.is_valid() && racks_[layout_.rack_of(server.index())].is_suspended;
-    });
+    const bool is_suspended =
+        is_any_suspended && std::any_of(servers.begin(), servers.end(), [&](HostId server) {
+          return server.is_valid() && racks_[layout_.rack_of(server.index())].is_suspended;
+        });
     jobs_[j]->suspend(is_suspended, suspend_cause_);
   }
 }

@@ -120,7 +120,9 @@ class Facility {
     std::vector<models::PowerPlant::RackLoad> loads = {};
     std::vector<Watts> powers = {};  // as powers()
     std::vector<Watts> heat = {};    // of each zone
+    std::uint64_t name = 0;          // of the loads; 0: they will not come back
   };
+  using ScenePtr = std::shared_ptr<const Scene>;
   struct Seen {
     models::JobState state = models::JobState::queued;
     const models::StepProfile* profile = nullptr;
@@ -132,7 +134,7 @@ class Facility {
   bool look_at_jobs();
   void place_servers();
   void reload();
-  const Scene& scene();
+  ScenePtr scene();
   Scene make_scene();
   Watts load_of(std::size_t rack, const Share& share);
   void tell_limits();
@@ -186,11 +188,11 @@ class Facility {
   };
   std::vector<PlantLoad> loads_;
   std::vector<models::PowerPlant::RackLoad> told_loads_;
-  std::vector<Scene> scenes_;
+  std::vector<ScenePtr> scenes_;
+  std::uint64_t scenes_named_ = 0;
   std::uint64_t scenes_epoch_ = 0;  // of the GPUs
   std::size_t scenes_reused_ = 0;
   bool is_forgetful_ = false;
-  Scene scene_;  // one that must not be kept
   struct ZoneState {
     bool is_cooled = true;  // says the cooling plant
     bool is_off = false;    // its GPUs turned themselves off

@@ -70,7 +70,7 @@ models::GpuLoad FacilityGpus::present_load(const Key& key) const {
 }
 
 void FacilityGpus::set_mode(std::size_t job, Mode mode) {
-  if (std::exchange(steps_[job].mode, mode) == mode) return;
+  if (std::exchange(steps_[job].mode, mode) == mode || lumps_ == 0) return;
   for (auto& [key, group] : groups_) {
     if (key.job != job || !group.lump) continue;
     group.lump->advance(engine_.now());
@@ -265,6 +265,7 @@ void FacilityGpus::step() {
 }
 
 void FacilityGpus::arm() {
+  if (lumps_ == 0) return wake_.cancel();
   std::optional<Time> next;
   for (const auto& [key, group] : groups_) {
     if (!group.lump) continue;

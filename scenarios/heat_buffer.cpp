@@ -1,6 +1,8 @@
 #include "scenarios/heat_buffer.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/check.hpp"
 
@@ -13,10 +15,29 @@ constexpr double touch_J = 1e-3;
 }  // namespace
 
 HeatBuffer::HeatBuffer(std::vector<Watts> most) : told_(most.size()) {
-  for (const Watts watts : most) {
-    Zone zone;
-    zone.most_J = watts.value() * to_seconds(hold);
-    zones_.push_back(zone);
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    const double most_J = most[i].value() * to_seconds(hold);
+    auto zone = std::find_if(zones_.begin(), zones_.end(),
+                             [&](const Zone& z) { return z.most_J == most_J; });
+    if (zone == zones_.end()) {
+      zone = zones_.emplace(zone);
+      zone->most_J = most_J;
+    }
+    zone->members.push_back(i);
+  }
+}
+
+/// Zones that draw differently from now on part.
+void HeatBuffer::split(std::span<const Watts> drawn) {
+  for (std::size_t k = 0; k < zones_.size(); ++k) {
+    const Watts first = drawn[zones_[k].members.front()];
+    const auto is_like_first = [&](std::size_t i) { return drawn[i] == first; };
+    std::vector<std::size_t>& all = zones_[k].members;
+    if (std::all_of(all.begin(), all.end(), is_like_first)) continue;
+    Zone rest = zones_[k];
+    std::erase_if(rest.members, is_like_first);
+    std::erase_if(all, [&](std::size_t i) { return !is_like_first(i); });
+    zones_.push_back(std::move(rest));  // looked at in its turn
   }
 }
 
@@ -28,12 +49,13 @@ void HeatBuffer::integrate(Time now) {
 }
 
 void HeatBuffer::set(Time now, std::span<const Watts> drawn) {
-  check(drawn.size() == zones_.size(), "every zone draws something", drawn.size());
+  check(drawn.size() == told_.size(), "every zone draws something", drawn.size());
   integrate(now);
-  for (std::size_t i = 0; i < zones_.size(); ++i) {
-    Zone& z = zones_[i];
-    if (z.drawn_W == drawn[i].value()) continue;
-    z.drawn_W = drawn[i].value();
+  split(drawn);
+  for (Zone& z : zones_) {
+    const double drawn_W = drawn[z.members.front()].value();
+    if (z.drawn_W == drawn_W) continue;
+    z.drawn_W = drawn_W;
     z.is_answered = false;
     const double same_W = same_share * z.most_J / to_seconds(hold);
     if (std::abs(z.drawn_W - z.base_W) <= same_W)
@@ -46,8 +68,7 @@ void HeatBuffer::set(Time now, std::span<const Watts> drawn) {
 bool HeatBuffer::advance(Time now) {
   integrate(now);
   bool is_new = false;
-  for (std::size_t i = 0; i < zones_.size(); ++i) {
-    Zone& z = zones_[i];
+  for (Zone& z : zones_) {
     const bool settles = z.settles && *z.settles <= now;
     if (settles) {
       z.base_W = z.drawn_W;
@@ -61,36 +82,33 @@ bool HeatBuffer::advance(Time now) {
     z.extra_W = is_empty ? 0.0 : z.stored_J / to_seconds(release);
     if (std::abs(z.stored_J) < 1e-6 * z.most_J) z.extra_W = 0;
     const Watts told(z.base_W + z.extra_W);
-    is_new = is_new || told != told_[i];
-    told_[i] = told;
+    is_new = is_new || told != told_[z.members.front()];
+    for (const std::size_t i : z.members) told_[i] = told;
   }
   return is_new;
 }
 
 std::optional<Time> HeatBuffer::next_event() const {
   std::optional<Time> next;
-  const auto take = [&](Time t) {
-    if (!next || t < *next) next = t;
-  };
-  const auto after = [&](double s) {
-    return add(add(now_, seconds(std::max(0.0, s))), Duration(1));
-  };
+  double least_s = std::numeric_limits<double>::infinity();
   for (const Zone& z : zones_) {
-    if (z.settles) take(*z.settles);
+    if (z.settles && (!next || *z.settles < *next)) next = z.settles;
     const double rate_W = z.drawn_W - z.base_W - z.extra_W;
     if (rate_W == 0) continue;
-    // After it, not at it: what a double cannot tell must have happened.
     if (z.is_pushing() && !z.is_answered)
-      take(after((z.most_J - std::abs(z.stored_J)) / std::abs(rate_W)));
+      least_s = std::min(least_s, (z.most_J - std::abs(z.stored_J)) / std::abs(rate_W));
     else if (!z.is_pushing() && z.extra_W != 0)
-      take(after(std::abs(z.stored_J / rate_W)));
+      least_s = std::min(least_s, std::abs(z.stored_J / rate_W));
   }
-  return next;
+  if (std::isinf(least_s)) return next;
+  // After it, not at it: what a double cannot tell must have happened.
+  const Time after = add(add(now_, seconds(std::max(0.0, least_s))), Duration(1));
+  return next ? std::min(*next, after) : after;
 }
 
 Joules HeatBuffer::stored() const {
   double all_J = 0;
-  for (const Zone& z : zones_) all_J += z.stored_J;
+  for (const Zone& z : zones_) all_J += z.stored_J * double(z.members.size());
   return Joules(all_J);
 }
 

@@ -24,7 +24,8 @@
 ///     if (buffer.advance(now)) plant.set_rack_heats(buffer.told());
 ///     wake at buffer.next_event();
 ///
-/// Page: docs/models/facility.md. Growth: O(zones) for a call.
+/// Zones that have always drawn the same are kept once. Page: docs/models/facility.md. Growth:
+/// O(zones) for set(), O(zones that differ) for the others.
 namespace trainyard::scenarios {
 
 class HeatBuffer {
@@ -49,11 +50,13 @@ class HeatBuffer {
     double most_J = 0;  // bound of what is stored
     double drawn_W = 0, base_W = 0, extra_W = 0;
     double stored_J = 0;
-    bool is_answered = false;     // it is full, and what can be done about it is done
-    std::optional<Time> settles;  // when what is drawn now becomes the base
+    bool is_answered = false;               // it is full, and what can be done about it is done
+    std::optional<Time> settles;            // when what is drawn now becomes the base
+    std::vector<std::size_t> members = {};  // what is said above is of each of them
     bool is_pushing() const { return (drawn_W - base_W - extra_W) * stored_J > 0; }
   };
   void integrate(Time now);
+  void split(std::span<const Watts> drawn);
 
   std::vector<Zone> zones_;
   std::vector<Watts> told_;

@@ -38,11 +38,13 @@ void neighbours(NoEffectLines& out, const std::string& path, const models::Store
 }
 
 void client_rate(NoEffectLines& out, const std::string& name, const models::StoreSpec& store) {
+  // Neither as it is, nor as it would be if it were left out.
+  const BytesPerSecond rate = std::min(store.client_rate, models::StoreSpec{}.client_rate);
   const double most = std::max(store.write_rate, store.read_rate).value();
   const bool binds = out.any_job([&](const models::JobSpec& job) {
     const double servers = job.gpus / out.scenario.cluster.server.gpus;
     return reads_from(job, name) ||  // also the rate of one read
-           (saves_to(job, name) && servers * store.client_rate.value() < most);
+           (saves_to(job, name) && servers * rate.value() < most);
   });
   if (!binds)
     out.idle("storage." + name + ".client_rate",

@@ -95,7 +95,8 @@ void CoolingPlant::report_rack(std::size_t index) {
   const bool is_warm = is_at(c.air_C, limits.air_warning) ||
                        (rack.cdu && is_at(c.coolant_C, limits.coolant_warning));
   if (is_warm && !rack.is_warm)
-    rack.cause = record("rack is warm", rack.subject, sim::Phase::observation, why(rack), c.air_C);
+    rack.cause = record("rack is warm", rack.subject, sim::Phase::observation, why(rack),
+                        is_at(c.air_C, limits.air_warning) ? c.air_C : c.coolant_C);
   rack.is_warm = is_warm;
 
   // Told before it is too hot to run, so that the owner knows the temperature when it is.

@@ -51,13 +51,29 @@ FlowMemory::FlowMemory(std::vector<double> time_constants_s, std::size_t nodes)
   }
 }
 
-std::optional<std::size_t> FlowMemory::find(Key key) const {
+std::optional<std::size_t> FlowMemory::find(Key key) {
   const std::uint64_t hash = hash_of(key);
-  for (const Way& way : ways_)
-    if (way.hash == hash && (way.from == none || way.from == at_) && way.key.size() == key.size() &&
-        std::memcmp(way.key.data(), key.data(), key.size()) == 0)
-      return way.to;
+  last_way_ = none;
+  for (std::size_t w = 0; w < ways_.size(); ++w) {
+    const Way& way = ways_[w];
+    if (way.hash != hash || (way.from != none && way.from != at_) || way.key.size() != key.size() ||
+        std::memcmp(way.key.data(), key.data(), key.size()) != 0)
+      continue;
+    last_way_ = w;
+    return way.to;
+  }
   return std::nullopt;
+}
+
+std::optional<std::size_t> FlowMemory::find(std::uint64_t name) const {
+  if (name == 0) return std::nullopt;
+  for (const Way& way : ways_)
+    if (way.name == name && (way.from == none || way.from == at_)) return way.to;
+  return std::nullopt;
+}
+
+void FlowMemory::name_last(std::uint64_t name) {
+  if (last_way_ < ways_.size()) ways_[last_way_].name = name;
 }
 
 std::optional<std::size_t> FlowMemory::find(const std::vector<PowerPaths::Load>& loads) const {
@@ -68,6 +84,7 @@ std::optional<std::size_t> FlowMemory::find(const std::vector<PowerPaths::Load>&
 
 void FlowMemory::learn(Key key, std::size_t from, std::size_t to) {
   if (ways_.size() == most_ways) ways_.erase(ways_.begin());
+  last_way_ = ways_.size();
   ways_.push_back({hash_of(key), from, to, std::vector(key.begin(), key.end())});
 }
 
@@ -95,6 +112,7 @@ void FlowMemory::add(std::vector<double> heating, PowerPaths::Solved before, Tim
   } else {
     place = oldest();
     std::erase_if(ways_, [&](const Way& w) { return w.to == place || w.from == place; });
+    last_way_ = none;
     for (Cooling& c : coolings_) c.weights[place] = 0.0;
   }
   if (at_ != none) {
@@ -134,6 +152,7 @@ void FlowMemory::forget() {
   check(!has_changed_, "images are taken before");
   known_.clear();
   ways_.clear();
+  last_way_ = none;
   for (Cooling& c : coolings_) c.weights.clear();
   at_ = none;
 }

@@ -40,7 +40,11 @@ class FlowMemory {
   /// The solution in force; its flows are with the paths, those of all others here.
   std::size_t at() const { return at_; }
   /// What `key` leads to from here, if that is known.
-  std::optional<std::size_t> find(Key key) const;
+  std::optional<std::size_t> find(Key key);
+  /// The same, by the name of a key; none was given for 0.
+  std::optional<std::size_t> find(std::uint64_t name) const;
+  /// The way that the last find() by a key found, or that was learned since, has this name too.
+  void name_last(std::uint64_t name);
   /// A solution with these loads.
   std::optional<std::size_t> find(const std::vector<PowerPaths::Load>& loads) const;
   /// `from` none: the key gives all loads.
@@ -82,6 +86,7 @@ class FlowMemory {
     std::size_t from;  // none: from anywhere
     std::size_t to;
     std::vector<std::byte> key;
+    std::uint64_t name = 0;
   };
   /// Breakers of one time constant.
   struct Cooling {
@@ -94,6 +99,7 @@ class FlowMemory {
   std::size_t most_;
   std::vector<Known> known_;
   std::vector<Way> ways_;
+  std::size_t last_way_ = none;
   std::vector<Cooling> coolings_;
   std::vector<std::size_t> cooling_of_;  // of a breaker
   std::size_t at_ = none;

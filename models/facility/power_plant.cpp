@@ -81,9 +81,9 @@ void PowerPlant::set_rack_load(Node rack, Watts active, VoltAmperes reactive) {
   set_rack_loads({&load, 1});
 }
 
-void PowerPlant::set_rack_loads(std::span<const RackLoad> loads) {
+void PowerPlant::set_rack_loads(std::span<const RackLoad> loads, std::uint64_t name) {
   if (loads.empty()) return;
-  if (change_quietly(loads)) {
+  if (change_quietly(loads, name)) {
     ++quiet_changes_;
     return;
   }

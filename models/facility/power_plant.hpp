@@ -82,8 +82,9 @@ class PowerPlant {
   Node node(const std::string& name) const { return paths_.index(name); }
   /// What a rack or a load draws from now on, while it is fed.
   void set_rack_load(Node rack, Watts active, VoltAmperes reactive);
-  /// Many at once: one change.
-  void set_rack_loads(std::span<const RackLoad> loads);
+  /// Many at once: one change. `name`, unless 0, stands for these very loads: whoever gives one
+  /// again gives the same again, and is answered without a look at them.
+  void set_rack_loads(std::span<const RackLoad> loads, std::uint64_t name = 0);
   /// From now on every device is told of every change and no flow is remembered: slower, with the
   /// same results.
   void tell_all_devices();
@@ -184,7 +185,7 @@ class PowerPlant {
   void lock_out_utility(Node ups, bool is_locked);
 
   // power_plant_quiet.cpp
-  bool change_quietly(std::span<const RackLoad> loads);
+  bool change_quietly(std::span<const RackLoad> loads, std::uint64_t name);
   bool learn(std::span<const RackLoad> loads, FlowMemory::Key key);
   std::vector<double> breaker_heating() const;
   bool is_quiet(const std::vector<double>& heating) const;

@@ -64,7 +64,7 @@ bool PowerPlant::is_calm() const {
   return true;
 }
 
-bool PowerPlant::change_quietly(std::span<const RackLoad> loads) {
+bool PowerPlant::change_quietly(std::span<const RackLoad> loads, std::uint64_t name) {
   const Time now = engine_.now();
   const std::optional<Time> wakes = wake_.expiry();
   if (is_updating_ || tells_all_ || (wakes && *wakes <= now)) return false;
@@ -81,8 +81,13 @@ bool PowerPlant::change_quietly(std::span<const RackLoad> loads) {
   }
   static_assert(std::is_trivially_copyable_v<RackLoad>);
   const FlowMemory::Key key = std::as_bytes(loads);
-  const std::optional<std::size_t> to = memory_.find(key);
-  if (!to) return learn(loads, key);
+  std::optional<std::size_t> to = memory_.find(name);
+  if (!to) {
+    to = memory_.find(key);
+    const bool is_known = to || learn(loads, key);
+    if (is_known && name != 0) memory_.name_last(name);
+    if (!to) return is_known;
+  }
   if (*to == memory_.at()) return true;
   integrate(now);
   paths_.exchange(memory_.change_to(*to, now));

@@ -227,30 +227,34 @@ void CheckpointVault::push_out_old() {
 
 void CheckpointVault::push_out_old(std::size_t level) {
   const LevelSpec& spec = levels_[level].spec;
+  const auto keep = static_cast<std::size_t>(spec.keep);
   std::vector<const Save*> all;  // complete ones, newest first
-  for (const Save& save : saves_)
-    if (save.copy.level == level && save.copy.complete) all.push_back(&save);
+  for (auto save = saves_.rbegin(); save != saves_.rend(); ++save)
+    if (save->copy.level == level && save->copy.complete) all.push_back(&*save);
+  if (all.size() <= keep) return;
   std::sort(all.begin(), all.end(), [](const Save* a, const Save* b) {
     return std::pair(a->copy.snapshot, a->copy.save) > std::pair(b->copy.snapshot, b->copy.save);
   });
 
-  const auto keep = static_cast<std::size_t>(spec.keep);
-  std::set<SaveId> stay;
-  for (std::size_t i = 0; i < std::min(all.size(), keep); ++i) stay.insert(all[i]->copy.save);
+  std::vector<SaveId> go;
+  for (std::size_t i = keep; i < all.size(); ++i) go.push_back(all[i]->copy.save);
+  const auto stays = [&](SaveId save) { std::erase(go, save); };
   if (spec.verify) {
     const auto good = std::find_if(
         all.begin(), all.end(), [](const Save* save) { return save->copy.verified.has_value(); });
-    if (good != all.end()) stay.insert((*good)->copy.save);
-    if (good != all.begin()) stay.insert((*(good - 1))->copy.save);
+    if (good != all.end()) stays((*good)->copy.save);
+    if (good != all.begin()) stays((*(good - 1))->copy.save);
   }
   // What is being copied off site stays until the copy is made.
-  for (const Save* save : all)
-    for (const Save& copy : saves_)
-      if (kind(*save) == LevelKind::store && kind(copy) == LevelKind::off_site &&
-          !copy.copy.complete && copy.copy.snapshot == save->copy.snapshot)
-        stay.insert(save->copy.save);
+  if (spec.kind == LevelKind::store)
+    for (const Save& copy : saves_) {
+      if (kind(copy) != LevelKind::off_site || copy.copy.complete) continue;
+      for (const Save* save : all)
+        if (save->copy.snapshot == copy.copy.snapshot) stays(save->copy.save);
+    }
+  if (go.empty()) return;
   drop_if(SaveEnd::pushed_out, [&](const Save& save) {
-    return save.copy.level == level && save.copy.complete && !stay.contains(save.copy.save);
+    return std::find(go.begin(), go.end(), save.copy.save) != go.end();
   });
 }
 

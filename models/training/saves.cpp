@@ -129,10 +129,18 @@ Process Saves::save(bool is_emergency) {
       due.push_back(level.get());
   }
   check(is_emergency || !due.empty(), "a save is due");
-  if (is_emergency)  // what it overtakes would hold an older state
+  const SnapshotId snapshot = snapshot_of_now();
+  std::vector<Level*> under_way;  // of this very state
+  if (is_emergency) {
+    std::erase_if(due, [&](Level* level) {
+      const bool is_here = has(*level, snapshot);
+      if (is_here && level->is_writing) under_way.push_back(level);
+      return is_here;
+    });
+    // What it overtakes would hold an older state.
     for (Level* level : due)
       if (level->is_writing) abort(*level, "overtaken by an emergency save");
-  const SnapshotId snapshot = snapshot_of_now();
+  }
   std::erase_if(due, [&](Level* level) { return !begin(*level, snapshot, is_emergency); });
 
   const bool is_copied = std::any_of(due.begin(), due.end(), [&](const Level* level) {
@@ -147,6 +155,8 @@ Process Saves::save(bool is_emergency) {
   for (Level* level : due)
     if ((is_emergency || level->spec.mode == SaveMode::synchronous) && level->is_writing)
       co_await level->drain.join();
+  for (Level* level : under_way)
+    if (level->is_writing) co_await level->drain.join();
   for (Level* level : due) rows_[level->row].stall_end = engine_.now();
   forget_what_no_one_needs();
 }
@@ -160,6 +170,14 @@ SnapshotId Saves::snapshot_of_now() {
 void Saves::went_back_to(std::optional<SnapshotId> snapshot) {
   here_ = snapshot;
   here_trained_ = progress_.trained_steps();
+}
+
+/// Complete, or being written.
+bool Saves::has(const Level& level, SnapshotId snapshot) const {
+  const std::vector<CheckpointVault::Copy> copies = vault_.copies();
+  return std::any_of(copies.begin(), copies.end(), [&](const CheckpointVault::Copy& copy) {
+    return copy.level == level.at && copy.snapshot == snapshot;
+  });
 }
 
 /// False: there is no room for it.

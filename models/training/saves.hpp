@@ -96,7 +96,8 @@ class Saves {
   /// Steps until the next level is due; the largest number if none ever is.
   std::int64_t steps_to_due() const;
   /// While training stands still, at the end of a step. An emergency save goes to the stores (to
-  /// all levels if there is none), at once.
+  /// all levels if there is none), at once; where this state is already, or on its way, nothing is
+  /// begun.
   sim::Process save(bool is_emergency);
   /// How long an emergency save would take by itself, from its beginning.
   bool can_save() const { return !levels_.empty(); }
@@ -160,6 +161,7 @@ class Saves {
   std::int64_t steps_to(const Level& level) const;
   std::int64_t steps_to_interval(const Level& level) const;
   SnapshotId snapshot_of_now();
+  bool has(const Level& level, SnapshotId snapshot) const;
   bool begin(Level& level, SnapshotId snapshot, bool is_emergency);
   void complete(Level& level);
   void abort(Level& level, const std::string& why);

@@ -131,6 +131,23 @@ TEST(Explain, slower_steps_have_a_cause_and_a_part) {
   EXPECT_EQ(member.cause, "node-3/gpu-1 slow (gpu-slow)");
 }
 
+TEST(Explain, steps_that_power_slows_name_the_way_from_its_fault) {
+  ExplainedRun what;
+  what.is_throttled = true;
+  const Explained e(what);
+  ASSERT_EQ(e.x.slow_steps.size(), 2u);
+  EXPECT_EQ(e.x.slow_steps[0].cause,
+            "ups-a: power node failed -> GPU speed 0.8 of full speed -> step time 1.25 s");
+}
+
+TEST(Explain, a_step_time_that_the_log_tells_of_another_step_is_no_cause) {
+  ExplainedRun what;
+  what.is_throttled = true;
+  const Explained e(
+      what, [](Ending& ending) { set(ending, "/step_profiles", "step_ns", 2, 1'300'000'000); });
+  EXPECT_EQ(e.x.slow_steps[0].cause, "not told by the log");
+}
+
 TEST(Explain, a_wait_for_data_counts_while_training_only_and_names_its_limit) {
   const Explained e;
   ASSERT_EQ(e.x.data_waits.size(), 2u);

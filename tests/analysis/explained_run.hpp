@@ -30,13 +30,14 @@ namespace trainyard::analysis::test {
 struct ExplainedRun {
   bool has_new_columns = true;  // of a file that says effect, phases and levels itself
   bool has_data_waits = true;
+  bool is_throttled = false;  // the last 800 steps are slow because of power, not of a cable
   std::string job = "llm";
   RunState state = RunState::complete;
 };
 
 inline constexpr std::int64_t whole_s = 1'000'000'000;
 
-inline void write_events(RunWriter& writer) {
+inline void write_events(RunWriter& writer, bool is_throttled = false) {
   const auto kind = [&](const char* name, const char* unit) { return writer.kind(name, unit); };
   const auto happen = [&](std::int64_t s, const char* name, const char* subject, int cause,
                           double value = 0, const char* unit = "") {
@@ -60,7 +61,13 @@ inline void write_events(RunWriter& writer) {
   happen(4580, "job struck", "llm", 12);                   // 13
   for (const char* fan : {"node-0", "node-1", "node-2"})   // 14 to 16
     happen(4580, "fan stopped", fan, 11);
-  happen(4930, "job training", "llm", 13, 2000, "step");                 // 17
+  happen(4930, "job training", "llm", 13, 2000, "step");  // 17
+  if (is_throttled) {
+    happen(5120, "power node failed", "ups-a", -1);                            // 18
+    happen(5130, "GPU speed", "GPUs of all racks", 18, 0.8, "of full speed");  // 19
+    happen(5130, "step time", "llm", 19, 1.25, "s");                           // 20
+    return;
+  }
   happen(5130, "link degraded", "leaf-0 -> spine-1", -1, 0.5, "speed");  // 18
   happen(6000, "server back", "node-3", 12);                             // 19
 }
@@ -273,7 +280,7 @@ void write_explained(const std::string& path, const ExplainedRun& run, Change ch
   info.scenario = "{}";
   RunWriter writer(path, info);
   writer.begin();
-  write_events(writer);
+  write_events(writer, run.is_throttled);
   Ending ending;
   ending.state = run.state;
   ending.simulated = Duration(6130 * whole_s);

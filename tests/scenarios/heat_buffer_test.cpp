@@ -105,6 +105,30 @@ TEST(HeatBuffer, loses_no_joule_and_stores_two_minutes_of_full_heat_at_most) {
   }
 }
 
+// Zones of one size are kept together until they part: each must do what it would do alone.
+TEST(HeatBuffer, zones_that_part_do_what_each_does_alone) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> share(0, 1);
+  Follower all({Watts(1e6), Watts(1e6), Watts(1e6), Watts(2e6)});
+  std::vector<Follower> alone;
+  for (const double most : {1e6, 1e6, 1e6, 2e6}) alone.emplace_back(std::vector{Watts(most)});
+  for (int i = 0; i < 300; ++i) {
+    std::vector<Watts> drawn(4, Watts(1e6 * (i % 2 ? 0.4 : 0.9)));
+    if (i > 50) drawn[1] = Watts(1e6 * share(random));  // from here on, by itself
+    if (i > 150 && i % 7 == 0) drawn[2] = Watts(0);
+    const Duration pause(std::int64_t(share(random) * 400e9));
+    all.draw(drawn);
+    all.run_to(all.now + pause);
+    for (std::size_t z = 0; z < 4; ++z) {
+      alone[z].draw({drawn[z]});
+      alone[z].run_to(alone[z].now + pause);
+      // Rounding: alone, it is not brought up to date at the events of others.
+      ASSERT_NEAR(all.buffer.told()[z].value(), alone[z].buffer.told()[0].value(), 1e-6) << i << z;
+    }
+  }
+  EXPECT_GT(alone[1].changes, 10);
+}
+
 TEST(HeatBuffer, a_difference_of_rounding_makes_no_event) {
   Follower f({Watts(1e6)});
   f.draw({Watts(6e5)});

@@ -225,6 +225,27 @@ TEST(JobSaves, an_announced_failure_is_met_by_a_save) {
   EXPECT_EQ(job.interruptions()[0].restored_step, 14);
 }
 
+// Two warnings, the second before another step is done: what is saved already is not saved again.
+TEST(JobSaves, a_second_warning_without_a_step_between_saves_nothing) {
+  Life life;
+  Job& job = life.add(spec_by_hand());
+  const FailureClass& crash = life.crash();
+  const auto warn_at = [&](Time when) {
+    life.engine.at(when, sim::Phase::failure, [&] {
+      Failure failure;
+      failure.cls = &crash;
+      life.pool.warn(failure, start_of_run + 40s);
+    });
+  };
+  warn_at(start_of_run + 20300ms);
+  // The save of the first ends at 23 s, and the next step begins there.
+  warn_at(start_of_run + 23s);
+  life.run_and_close(23s + 500ms);
+  ASSERT_EQ(job.checkpoints().size(), 2u);  // the regular one and one emergency
+  EXPECT_TRUE(job.checkpoints()[1].is_emergency);
+  EXPECT_DOUBLE_EQ(s(job.checkpoints()[1].complete), 23);
+}
+
 // A drain of 8 s outlasts the interval: saves pile up and say so.
 TEST(JobSaves, that_take_longer_than_their_interval_are_late) {
   LifeSetup setup;
